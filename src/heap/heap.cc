@@ -12,6 +12,7 @@
 #include <jemalloc/jemalloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 // jemalloc's options; MALLOC_CONF in the environment changes them. All of its own arenas stay empty.
 extern "C" const char* je_malloc_conf;
@@ -168,8 +169,12 @@ bool make_arena()
 // last is called first, and a constructor of jemalloc registers its handlers. The library is linked to be the first
 // that is initialised (-z initfirst): handlers of the program's libraries allocate before a fork, and write into
 // their blocks in the child.
-[[gnu::constructor(101)]] void hold_over_fork()
+// The C library has not seen the environment yet, which it gives to constructors.
+[[gnu::constructor(101)]] void hold_over_fork(int /*argc*/, char** /*argv*/, char** variables)
 {
+    if (environ == nullptr) {
+        environ = variables;
+    }
     pthread_atfork(
         [] {
             pthread_mutex_lock(&range_lock);
