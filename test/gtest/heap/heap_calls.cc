@@ -529,6 +529,21 @@ void sealed()
     CHECK(found == 1);
 }
 
+// Before any other large block.
+struct first_block {
+    first_block()
+    {
+        const char* const name = std::getenv("HEAP_CALLS_FIRST");
+        const std::string_view chosen(name == nullptr ? "" : name);
+        if (chosen == "cancelled") {
+            cancelled();
+        } else if (chosen == "small_stack") {
+            small_stack();
+        }
+    }
+};
+const first_block before_all;
+
 // Each of the libraries' constructors, destructors and thread ends allocates, too.
 struct early {
     early() : memory(filled(std::malloc(mb), mb, 1)) {}
@@ -595,8 +610,6 @@ constexpr test_case cases[] = {
     {"forks", forks},
     {"forks_among_threads", forks_among_threads},
     {"protected_pages", protected_pages},
-    {"cancelled", cancelled},
-    {"small_stack", small_stack},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},
     {"high_descriptor", high_descriptor},

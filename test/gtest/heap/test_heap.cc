@@ -151,12 +151,12 @@ TEST(heap, with_protected_pages_is_copied_for_the_child)
 
 TEST(heap, is_no_place_to_cancel_a_thread)
 {
-    EXPECT_TRUE(passes("cancelled"));
+    EXPECT_TRUE(passes("early_and_late", {{"HEAP_CALLS_FIRST", "cancelled"}}));
 }
 
 TEST(heap, begins_on_the_smallest_stack)
 {
-    EXPECT_TRUE(passes("small_stack"));
+    EXPECT_TRUE(passes("early_and_late", {{"HEAP_CALLS_FIRST", "small_stack"}}));
 }
 
 TEST(heap, of_a_process_that_spawns_stays_as_it_is)
