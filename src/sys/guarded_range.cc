@@ -17,6 +17,7 @@ namespace ucxl
 
 // The signal handler reads it without a lock. Free while both addresses are 0.
 struct guarded_place {
+    std::atomic<std::uint64_t> changes; // odd while it is being changed
     std::atomic<std::uintptr_t> start;
     std::atomic<std::uintptr_t> end;
     std::atomic<bool> is_cut;
@@ -84,9 +85,13 @@ void on_bus_error(int number, siginfo_t* about, void* state)
     const auto at   = reinterpret_cast<std::uintptr_t>(about->si_addr);
     if (about->si_code == BUS_ADRERR) {
         for (guarded_place& each : places) {
-            const std::uintptr_t start = each.start.load(std::memory_order_acquire);
-            const std::uintptr_t end   = each.end.load(std::memory_order_acquire);
-            if (start <= at && at < end) {
+            // The addresses of one range: with the end of the next one there, memory between them would be zeroed. The
+            // range that is asked for does not change meanwhile, because it is in use.
+            const std::uint64_t changes = each.changes.load(std::memory_order_acquire);
+            const std::uintptr_t start  = each.start.load(std::memory_order_acquire);
+            const std::uintptr_t end    = each.end.load(std::memory_order_acquire);
+            const bool is_one           = changes % 2 == 0 && each.changes.load(std::memory_order_acquire) == changes;
+            if (is_one && start <= at && at < end) {
                 each.is_cut.store(true); // seen by everybody who sees the zeros
                 if (put_zeros(start, end)) {
                     errno = saved;
@@ -160,9 +165,11 @@ result<guarded_range> guarded_range::create(std::byte* start, std::uint64_t leng
         // Behind every address until the start is known: a free place holds none.
         if (each.end.load(std::memory_order_relaxed) == 0 && each.start.load(std::memory_order_relaxed) == 0 &&
             each.start.compare_exchange_strong(free, UINTPTR_MAX)) {
+            each.changes.fetch_add(1);
             each.is_cut.store(false);
             each.end.store(first + length);
-            each.start.store(first, std::memory_order_release);
+            each.start.store(first);
+            each.changes.fetch_add(1);
             return guarded_range(each);
         }
     }
@@ -173,8 +180,10 @@ result<guarded_range> guarded_range::create(std::byte* start, std::uint64_t leng
 guarded_range::~guarded_range()
 {
     if (_place != nullptr) {
+        _place->changes.fetch_add(1);
         _place->end.store(0);
-        _place->start.store(0, std::memory_order_release);
+        _place->changes.fetch_add(1);
+        _place->start.store(0); // another one may take it now
     }
 }
 
@@ -186,6 +195,11 @@ bool guarded_range::was_cut() const
 void guarded_range::renew_handler() noexcept
 {
     static_cast<void>(install());
+    // The system ends a thread that blocks the signal of a fault of its own.
+    sigset_t bus_error;
+    sigemptyset(&bus_error);
+    sigaddset(&bus_error, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &bus_error, nullptr);
 }
 
 } // namespace ucxl

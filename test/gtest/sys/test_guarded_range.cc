@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include <setjmp.h>
@@ -68,6 +70,45 @@ TEST(guarded_range, works_behind_a_handler_that_came_later)
     file.cut();
     EXPECT_EQ(file.first(), std::byte{0});
     ASSERT_EQ(0, sigaction(SIGBUS, &before, nullptr));
+}
+
+TEST(guarded_range, works_in_a_thread_that_blocks_all_signals)
+{
+    short_lived_file file;
+    const auto guard = must(guarded_range::create(file.memory.start(), file.length));
+    std::thread([&] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        guarded_range::renew_handler();
+        file.cut();
+        EXPECT_EQ(file.first(), std::byte{0});
+    }).join();
+    EXPECT_TRUE(guard.was_cut());
+}
+
+// Others come and go at addresses around it, in the same places of the table.
+TEST(guarded_range, is_all_that_becomes_zeroed)
+{
+    constexpr int turns = 300;
+    const std::uint64_t page = page_length();
+    const auto around = must(owned_mapping::map(64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memset(around.start(), 1, around.length());
+    const std::jthread others([&](const std::stop_token& ends) {
+        while (!ends.stop_requested()) {
+            must(guarded_range::create(around.start(), page));
+            must(guarded_range::create(around.start() + 63 * page, page));
+        }
+    });
+    std::byte* const middle = around.start() + 32 * page;
+    for (int turn = 0; turn < turns; ++turn) {
+        const owned_fd file(memfd_create("short", MFD_CLOEXEC)); // shorter than its mapping
+        ASSERT_NE(mmap(middle, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0), MAP_FAILED);
+        const auto guard = must(guarded_range::create(middle, page));
+        static_cast<void>(std::byte{*const_cast<volatile std::byte*>(middle)});
+        ASSERT_TRUE(guard.was_cut());
+        ASSERT_EQ(std::count(around.start(), around.start() + 64 * page, std::byte{1}), 63 * page) << "turn " << turn;
+    }
 }
 
 // Touches what is gone of a file that nobody guards, while another one is guarded.
