@@ -41,6 +41,7 @@ result<described_memory> check(const message& asked, const region_table& regions
         return std::unexpected(UCS_ERR_INVALID_PARAM);
     }
     described_memory described{.layout = std::move(*layout), .bases = {}};
+    std::uint64_t length = 0;
     for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
         const auto found = regions.find(asked.regions[source]);
         if (found == regions.end()) {
@@ -50,8 +51,13 @@ result<described_memory> check(const message& asked, const region_table& regions
             log_error("an agent asks for bytes outside of registered memory");
             return std::unexpected(UCS_ERR_OUT_OF_RANGE);
         }
+        length += found->second->info().length;
         described.bases.push_back(found->second->address());
         described.is_shared = described.is_shared && found->second->is_shared();
+    }
+    if (asked.length > shown_windows::unlimited_length && asked.length / shown_windows::max_repeats > length) {
+        log_error("an agent asks for a window of more than 16 times as many bytes as its regions have");
+        return std::unexpected(UCS_ERR_EXCEEDS_LIMIT);
     }
     return described;
 }
@@ -92,7 +98,9 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         answer.status = status;
         return answer;
     };
-    if (!has_room(asked.sender, asked.length)) {
+    const auto first    = _windows.lower_bound({asked.sender, 0});
+    const auto of_agent = std::ranges::subrange(first, _windows.upper_bound({asked.sender, UINT64_MAX}));
+    if (_windows.size() >= max_windows_of_all || std::ranges::distance(of_agent) >= std::ptrdiff_t{max_windows}) {
         return refuse(UCS_ERR_NO_RESOURCE);
     }
     auto memory = check(asked, regions);
@@ -119,46 +127,7 @@ message shown_windows::show(const message& asked, const region_table& regions, u
     }
     _windows.emplace(at, std::make_shared<shown_window>(shown_window{std::move(*window), std::move(memory->layout),
                                                                      std::move(memory->bases), asked.regions}));
-    _length += answer.length;
     return answer;
-}
-
-bool shown_windows::has_room(std::uint64_t agent, std::uint64_t length) const
-{
-    std::size_t number            = 0;
-    std::uint64_t length_of_agent = 0;
-    for (auto each = _windows.lower_bound({agent, 0}); each != _windows.end() && each->first.first == agent; ++each) {
-        ++number;
-        length_of_agent += each->second->window.length();
-    }
-    return _windows.size() < max_windows_of_all && number < max_windows && length <= max_length - length_of_agent &&
-           length <= max_length_of_all - _length;
-}
-
-template <typename Is_over>
-void shown_windows::drop_if(Is_over&& is_over)
-{
-    std::erase_if(_windows, [&](const auto& each) {
-        const bool is_dropped = is_over(each);
-        if (is_dropped) {
-            _length -= each.second->window.length();
-        }
-        return is_dropped;
-    });
-}
-
-void shown_windows::drop(std::uint64_t agent, std::uint64_t number)
-{
-    if (const auto found = _windows.find({agent, number}); found != _windows.end()) {
-        _length -= found->second->window.length();
-        _windows.erase(found);
-    }
-}
-
-void shown_windows::clear()
-{
-    _windows.clear();
-    _length = 0;
 }
 
 std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint64_t number, std::uint64_t offset,
@@ -174,13 +143,13 @@ std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint
 
 void shown_windows::drop_agent(std::uint64_t agent)
 {
-    drop_if([&](const auto& each) { return each.first.first == agent; });
+    std::erase_if(_windows, [&](const auto& each) { return each.first.first == agent; });
 }
 
 std::vector<std::weak_ptr<shown_window>> shown_windows::drop_region(std::uint64_t region)
 {
     std::vector<std::weak_ptr<shown_window>> dropped;
-    drop_if([&](const auto& each) {
+    std::erase_if(_windows, [&](const auto& each) {
         const bool is_over_it = std::ranges::contains(each.second->regions, region);
         if (is_over_it) {
             dropped.push_back(each.second);

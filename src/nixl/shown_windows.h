@@ -30,34 +30,27 @@ class shown_windows
 public:
     static constexpr std::size_t max_windows        = 4096;  // for one agent
     static constexpr std::size_t max_windows_of_all = 65536; // agents choose their numbers themselves
-    // Bytes of windows, whose addresses are a part of the arena (UCX_LAYOUT_ARENA_SIZE): a short list can name the same
-    // bytes very often.
-    static constexpr std::uint64_t max_length        = std::uint64_t{128} << 30; // for one agent
-    static constexpr std::uint64_t max_length_of_all = std::uint64_t{256} << 30;
+    // How often a list may name all bytes of its regions, if it is longer than that: a window needs as many addresses of
+    // the arena (UCX_LAYOUT_ARENA_SIZE), and a short list could name the same bytes for ever.
+    static constexpr std::uint64_t max_repeats      = 16;
+    static constexpr std::uint64_t unlimited_length = std::uint64_t{1} << 30;
 
     // The answer to a message of kind show.
     message show(const message& asked, const region_table& regions, ucp_context_h context);
     // Null if the agent has no such window, or if these bytes are not inside of it.
     std::shared_ptr<shown_window> find(std::uint64_t agent, std::uint64_t number, std::uint64_t offset,
                                        std::uint64_t length) const;
-    void drop(std::uint64_t agent, std::uint64_t number);
+    void drop(std::uint64_t agent, std::uint64_t number) { _windows.erase({agent, number}); }
     void drop_agent(std::uint64_t agent);
     // Returns the windows that it drops. What moves bytes of one keeps it.
     std::vector<std::weak_ptr<shown_window>> drop_region(std::uint64_t region);
-    void clear();
+    void clear() { _windows.clear(); }
     std::size_t size() const { return _windows.size(); }
 
 private:
     using place = std::pair<std::uint64_t, std::uint64_t>; // agent, number
 
-    // Whether the agent may have one more, of so many bytes.
-    bool has_room(std::uint64_t agent, std::uint64_t length) const;
-
-    template <typename Is_over>
-    void drop_if(Is_over&& is_over);
-
     std::map<place, std::shared_ptr<shown_window>> _windows;
-    std::uint64_t _length = 0; // of all together
 };
 
 } // namespace ucxl::nixl
