@@ -42,6 +42,13 @@ std::uint64_t huge_page_length()
     return known;
 }
 
+// So that no fork falls into the first call, whose end the child would wait for.
+[[gnu::constructor(200)]] static void read_lengths_at_load()
+{
+    page_length();
+    huge_page_length();
+}
+
 result<void> fill_with_huge_pages(std::byte* start, std::uint64_t length)
 {
     const std::uint64_t huge = huge_page_length();

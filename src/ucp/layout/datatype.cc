@@ -281,26 +281,34 @@ struct datatype_table {
     {
         static auto& table = *[] {
             auto* const made = new datatype_table;
-            pthread_atfork([] { instance().lock_all(); }, [] { instance().unlock_all(); },
-                           [] { instance().unlock_all(); });
+            pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
+                           [] { instance().after_fork_in_child(); });
             return made;
         }();
         return table;
     }
 
 private:
-    void lock_all()
+    void before_fork()
     {
         lock.lock();
         for (const auto& each : all) {
-            each.second->plans.lock();
+            each.second->plans.before_fork();
         }
     }
 
-    void unlock_all()
+    void after_fork_in_parent()
     {
         for (const auto& each : all) {
-            each.second->plans.unlock();
+            each.second->plans.after_fork_in_parent();
+        }
+        lock.unlock();
+    }
+
+    void after_fork_in_child()
+    {
+        for (const auto& each : all) {
+            each.second->plans.after_fork_in_child();
         }
         lock.unlock();
     }

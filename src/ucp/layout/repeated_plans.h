@@ -6,6 +6,7 @@
 
 #include "handle.h"
 
+#include <memory>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -25,9 +26,11 @@ public:
     // of layouts, no memory).
     const pack_plan& get(std::uint64_t count) noexcept;
 
-    // Around fork: a child must not get the plans while another thread changes them.
-    void lock() { _lock.lock(); }
-    void unlock() { _lock.unlock(); }
+    // Around fork: a child must not get the plans while another thread changes them. The C library takes who unlocks
+    // in the child for another thread, and leaves the lock held, so the child has a new one.
+    void before_fork() { _lock.lock(); }
+    void after_fork_in_parent() { _lock.unlock(); }
+    void after_fork_in_child() { std::construct_at(&_lock); }
 
 private:
     const pack_plan& find_or_compile(std::uint64_t count);
