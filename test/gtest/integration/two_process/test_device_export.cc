@@ -608,12 +608,12 @@ void forged(const peer_arguments& arguments)
         for (const auto& [address, length] :
              {std::pair(memory, 8ul), std::pair(memory - 65536, 1ul << 20), std::pair(first, ~0ul)}) {
             bytes changed        = other.packed;
-            std::byte* const own = changed.data() + part;
-            auto handle          = mlx5::unpack_exported(own);
+            std::byte* const at  = changed.data() + part;
+            auto handle          = mlx5::unpack_exported(at);
             check(handle.has_value() && handle->is_window, "no handle of a window");
             handle->address      = reinterpret_cast<std::uintptr_t>(address);
             handle->memory_bytes = length;
-            mlx5::pack(*handle, std::span<std::byte, mlx5::exported_handle::length>(own, 152));
+            mlx5::pack(*handle, std::span<std::byte, mlx5::exported_handle::length>(at, 152));
             const imported_memory imported(context.get(), changed);
             check(imported.status() != UCS_OK, "a handle of {} bytes at {} was imported", length,
                   static_cast<const void*>(address));
