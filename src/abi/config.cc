@@ -172,12 +172,13 @@ std::string configured_text(const char* prefix, const char* name)
                                                         : text_of<config_field_1_16>(prefix, name);
 }
 
-bool is_off(const char* variable)
+bool has_old_protocols()
 {
-    const char* const value = std::getenv(variable);
-    const auto read         = find_function<decltype(config_functions::read)>("ucs_config_sscanf_bool");
-    int enabled             = 1;
-    return value != nullptr && read != nullptr && read(value, &enabled, nullptr) != 0 && enabled == 0;
+    constexpr const char* protocols_option = "PROTO_ENABLE";
+    const std::string value                = configured_text("", protocols_option);
+    const auto read                        = find_function<decltype(config_functions::read)>("ucs_config_sscanf_bool");
+    int enabled                            = 1;
+    return !value.empty() && read != nullptr && read(value.c_str(), &enabled, nullptr) != 0 && enabled == 0;
 }
 
 } // namespace ucxl::abi

@@ -60,7 +60,7 @@ void publish_entry(ucs_config_global_list_entry_t& entry);
 // nowhere, and before attach().
 std::string configured_text(const char* prefix, const char* name);
 
-// Whether the environment has the variable, with one of the words that UCX takes for "no".
-bool is_off(const char* variable);
+// Whether UCX works with its older protocols in all contexts without options of their own.
+bool has_old_protocols();
 
 } // namespace ucxl::abi

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -41,7 +42,16 @@ bool is_free(const candidate& wanted, const gpu_facts& facts)
         facts.components, [&](const std::string& name) { return name.starts_with(wanted.components); });
     return wanted.type < static_cast<int>(facts.num_memory_types) && !is_of_a_gpu &&
            !(wanted.type == rocm && facts.cards_register_rocm) && !(wanted.type == cuda && facts.cards_register_cuda) &&
-           !facts.old_protocols;
+           !(wanted.type == ze_device && facts.cards_register_ze) && !facts.old_protocols;
+}
+
+// Then each use of a window would make UCP register all addresses of windows of its type.
+bool is_registered_whole(const candidate& wanted, const gpu_facts& facts)
+{
+    return std::ranges::any_of(facts.types_registered_whole | std::views::split(','), [&](auto listed) {
+        const std::string_view name(listed.begin(), listed.end());
+        return name == wanted.name || name == "all";
+    });
 }
 
 // A component of a GPU may be there without the GPU. Only these are asked: one of ours would come back here.
@@ -67,12 +77,26 @@ bool has_rocm_driver()
     return access("/dev/kfd", F_OK) == 0;
 }
 
-// The same for CUDA: uct_ib_check_gpudirect_driver() is called for these.
+// The same for CUDA: uct_ib_check_gpudirect_driver() is called for these, for the last one by cards of EFA.
 bool has_cuda_driver()
 {
     return std::ranges::any_of(std::array{"/sys/kernel/mm/memory_peers/nv_mem/version",
-                                          "/sys/module/nvidia_peermem/version", "/sys/module/nv_peer_mem/version"},
+                                          "/sys/module/nvidia_peermem/version", "/sys/module/nv_peer_mem/version",
+                                          "/sys/module/efa_nv_peermem/version"},
                                [](const char* file) { return access(file, F_OK) == 0; });
+}
+
+// The same for Intel's GPUs, from UCX 1.21 on.
+bool cards_register_ze()
+{
+    return access("/sys/module/xe/srcversion", F_OK) == 0;
+}
+
+std::string types_registered_whole()
+{
+    constexpr const char* whole_types_option = "MEMTYPE_REG_WHOLE_ALLOC_TYPES";
+    auto listed                              = configured_text("", whole_types_option);
+    return listed.empty() ? "cuda" : listed; // UCX's default
 }
 
 const char* name_of(std::optional<ucs_memory_type_t> type)
@@ -85,7 +109,8 @@ const char* name_of(std::optional<ucs_memory_type_t> type)
 window_types choose_and_log()
 {
     const auto chosen = choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver(),
-                                             has_cuda_driver(), is_off("UCX_PROTO_ENABLE")});
+                                             has_cuda_driver(), has_old_protocols(), cards_register_ze(),
+                                             types_registered_whole()});
     ucs_debug("ucx-layout: windows without hardware keys have the memory type %s; those that peers of the host copy in "
               "one pass: %s",
               name_of(chosen.staged), name_of(chosen.direct));
@@ -106,12 +131,15 @@ window_types choose_window_types(const gpu_facts& facts)
         if (!is_free(each, facts)) {
             continue;
         }
+        chosen.served |= UCS_BIT(each.type);
+        if (is_registered_whole(each, facts)) {
+            continue;
+        }
         if (!chosen.staged && each.may_be_staged) {
             chosen.staged = each.type;
         } else if (chosen.staged && !chosen.direct) {
             chosen.direct = each.type;
         }
-        chosen.served |= UCS_BIT(each.type);
     }
     return chosen;
 }

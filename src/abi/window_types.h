@@ -40,6 +40,9 @@ struct gpu_facts {
     bool cards_register_rocm;            // UCX's network cards take memory of type ROCM
     bool cards_register_cuda;            // the same, CUDA
     bool old_protocols;                  // UCX_PROTO_ENABLE=n
+    bool cards_register_ze = false;      // as above, ZE_DEVICE
+    // Names between commas (UCX_MEMTYPE_REG_WHOLE_ALLOC_TYPES): of which UCP registers whole allocations.
+    std::string types_registered_whole{};
 };
 
 window_types choose_window_types(const gpu_facts& facts);

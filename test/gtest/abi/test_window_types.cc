@@ -69,6 +69,30 @@ TEST(window_types, what_network_cards_register_is_taken)
     EXPECT_EQ(beside_both.served, rdma | ze_device);
 }
 
+TEST(window_types, of_which_whole_allocations_are_registered_are_served_and_not_chosen)
+{
+    gpu_facts facts              = facts_of(6, {});
+    facts.types_registered_whole = "cuda";
+    const auto of_old_release    = choose_window_types(facts);
+    EXPECT_EQ(of_old_release.staged, UCS_MEMORY_TYPE_ROCM);
+    EXPECT_EQ(of_old_release.direct, std::nullopt);
+    EXPECT_EQ(of_old_release.served, rdma | rocm | cuda);
+    facts.num_memory_types       = 9;
+    facts.types_registered_whole = "cuda,rocm";
+    const auto beside_rocm       = choose_window_types(facts);
+    EXPECT_EQ(beside_rocm.staged, ze_type);
+    EXPECT_EQ(beside_rocm.direct, std::nullopt);
+    facts.types_registered_whole = "all";
+    EXPECT_EQ(choose_window_types(facts).staged, std::nullopt);
+}
+
+TEST(window_types, of_intels_gpus_are_taken_where_network_cards_register_them)
+{
+    gpu_facts facts         = facts_of(9, {});
+    facts.cards_register_ze = true;
+    EXPECT_EQ(choose_window_types(facts).direct, UCS_MEMORY_TYPE_CUDA);
+}
+
 // The types of staged windows are no other ones than they ever were, so that peers of other releases know them.
 TEST(window_types, cuda_is_never_the_staged_one)
 {

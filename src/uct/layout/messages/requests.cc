@@ -106,6 +106,13 @@ struct notice {
 
 static_assert(std::endian::native == std::endian::little, "the first byte of a length is its low one");
 
+// Whether libucp works with UCX's older protocols. Sees the option of the process only, not that of a single context.
+bool has_old_protocols()
+{
+    static const bool answer = abi::has_old_protocols();
+    return answer;
+}
+
 template <handler_form Form>
 void reply_with(void* arg, const abi::request_header& request, const void* bytes, std::uint64_t length)
 {
@@ -122,6 +129,13 @@ void complete_remotely(void* arg, std::uint64_t ep_id)
     stock()->put[Form](arg, &forged, sizeof(forged), 0);
 }
 
+template <handler_form Form>
+void send_notice(void* arg, std::uint64_t ep_id, const failure& refused)
+{
+    const notice told = notice::of(refused);
+    reply_with<Form>(arg, {ep_id, told.number()}, told.body(), told.body_length());
+}
+
 // Sends an empty reply to a request that awaits one, and a notice otherwise.
 template <handler_form Form>
 void refuse(void* arg, const abi::request_header& request, const failure& refused)
@@ -131,8 +145,7 @@ void refuse(void* arg, const abi::request_header& request, const failure& refuse
     if (request.req_id != 0) {
         reply_with<Form>(arg, request, &nothing, 0);
     } else {
-        const notice told = notice::of(refused);
-        reply_with<Form>(arg, {request.ep_id, told.number()}, told.body(), told.body_length());
+        send_notice<Form>(arg, request.ep_id, refused);
     }
     complete_remotely<Form>(arg, request.ep_id);
 }
@@ -166,13 +179,6 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
     return UCS_OK;
 }
 
-// Whether libucp's handler takes every address for host memory, as that of UCX's older protocols does. Sees the option
-// of the environment only, not that of a single context.
-bool takes_windows_for_host_memory()
-{
-    static const bool answer = abi::is_off("UCX_PROTO_ENABLE");
-    return answer;
-}
 
 // Why libucp cannot serve the get, or null.
 const char* refusal_of_get(const abi::get_request& request)
@@ -183,7 +189,8 @@ const char* refusal_of_get(const abi::get_request& request)
     if (found == nullptr) {
         return not_in_a_window;
     }
-    return takes_windows_for_host_memory() && !found->is_identity()
+    // The older handler takes every address for host memory.
+    return has_old_protocols() && !found->is_identity()
                ? "cannot be read with UCX_PROTO_ENABLE=n, by peers that have no other way"
                : nullptr;
 }
@@ -240,16 +247,33 @@ const char* serve(const atomic_message& request, Word& old)
     return nullptr;
 }
 
+// libucp ends the process for an operation whose result nobody awaits, and that has one.
+bool lacks_result(const abi::atomic_request& request)
+{
+    return request.request.req_id == 0 &&
+           (request.opcode == UCT_ATOMIC_OP_SWAP || request.opcode == UCT_ATOMIC_OP_CSWAP);
+}
+
 template <handler_form Form, typename Word>
 ucs_status_t answer(void* arg, atomic_message& request, std::size_t length, unsigned flags)
 {
-    Word old = 0;
-    if (const char* const reason = serve(request, old)) {
-        const bool silent = request.header.request.req_id == 0;
-        refuse<Form>(
-            arg, request.header.request,
-            {failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word), reason, silent});
-        return UCS_OK;
+    const abi::request_header asked = request.header.request;
+    Word old                        = 0;
+    const char* const reason = lacks_result(request.header) ? "are swapped by a request that awaits no result"
+                                                            : serve(request, old);
+    // With the older protocols an empty reply completes a request as if it had a datatype, which atomics have not: the
+    // initiator gets a word of zeros, and the notice.
+    const bool gets_zeros = asked.req_id != 0 && has_old_protocols();
+    if (reason != nullptr) {
+        const bool silent = asked.req_id == 0 || gets_zeros;
+        const failure refused{failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word),
+                              reason,                    silent};
+        if (!gets_zeros) {
+            refuse<Form>(arg, asked, refused);
+            return UCS_OK;
+        }
+        report_failure(refused);
+        send_notice<Form>(arg, asked.ep_id, refused);
     }
     request.header.address = reinterpret_cast<std::uintptr_t>(&old);
     // libucp takes it for an operation on memory that its peers change through a device.

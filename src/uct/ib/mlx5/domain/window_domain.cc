@@ -56,7 +56,8 @@ result<window_handle*> window_domain::register_range(const void* address, std::u
 ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi::mem_reg_params* params,
                                     uct_mem_h* memh)
 {
-    if (!device.windows().in_arena(address, length)) {
+    // UCP registers all addresses at once for its global virtual addresses (UCX_GVA_ENABLE).
+    if (address == nullptr || !device.windows().in_arena(address, length)) {
         const auto status = domain_layer::mem_reg(address, length, params, memh);
         if (status == UCS_OK) {
             const auto start = reinterpret_cast<std::uintptr_t>(address);
