@@ -295,8 +295,9 @@ bool read_data(int fd, off_t first, std::size_t length, std::byte* to)
         if (data >= end) {
             return true;
         }
-        hole = std::min<off_t>(lseek(fd, data, SEEK_HOLE), end);
-        if (data < 0 || hole < data || !read_all(fd, data, to + (data - first), static_cast<std::size_t>(hole - data))) {
+        hole              = std::min<off_t>(lseek(fd, data, SEEK_HOLE), end);
+        const auto number = static_cast<std::size_t>(hole - data);
+        if (data < 0 || hole < data || !read_all(fd, data, to + (data - first), number)) {
             return false;
         }
     }

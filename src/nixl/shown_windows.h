@@ -30,8 +30,8 @@ class shown_windows
 public:
     static constexpr std::size_t max_windows        = 4096;  // for one agent
     static constexpr std::size_t max_windows_of_all = 65536; // agents choose their numbers themselves
-    // How often a list may name all bytes of its regions, if it is longer than that: a window needs as many addresses of
-    // the arena (UCX_LAYOUT_ARENA_SIZE), and a short list could name the same bytes for ever.
+    // How often a list may name all bytes of its regions, if it is longer than that: a window needs as many addresses
+    // of the arena (UCX_LAYOUT_ARENA_SIZE), and a short list could name the same bytes for ever.
     static constexpr std::uint64_t max_repeats      = 16;
     static constexpr std::uint64_t unlimited_length = std::uint64_t{1} << 30;
 

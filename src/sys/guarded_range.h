@@ -38,8 +38,8 @@ public:
     ~guarded_range();
 
     bool was_cut() const;
-    // Before each use of such a range, in the thread that uses it: another part of the program may have put a handler of
-    // its own in the place of ours, or the thread may block the signal. Two system calls.
+    // Before each use of such a range, in the thread that uses it: another part of the program may have put a handler
+    // of its own in the place of ours, or the thread may block the signal. Two system calls.
     static void renew_handler() noexcept;
 
 private:

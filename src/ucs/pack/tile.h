@@ -13,8 +13,10 @@
 //
 //     tile together;
 //     together.start(plan->tile_length());
-//     together.read(memory, 0, 8192, piece);      as plan->gather(bases, 0, 8192, piece)
-//     together.write(memory, 0, 8192, piece);     as plan->scatter(bases, 0, 8192, piece), if flush() comes last
+//     if (together.is_used()) {
+//         together.read(memory, 0, 8192, piece);  as plan->gather(bases, 0, 8192, piece)
+//         together.write(memory, 0, 8192, piece); as plan->scatter(bases, 0, 8192, piece), if flush() comes last
+//     }
 #pragma once
 
 #include "pack_plan.h"

@@ -119,8 +119,8 @@ ucs_status_t ucp_layout_memory_create(const ucp_layout_memory_params_t *params, 
  *
  * @return UCS_OK                 Success,
  *         UCS_ERR_INVALID_PARAM  not such a handle, or already released,
- *         UCS_ERR_NO_MEMORY      out of memory: the handle is still one, and the call may be repeated. Until it succeeds
- *                                the memory has to stay mapped.
+ *         UCS_ERR_NO_MEMORY      out of memory: the handle is still one, and the call may be repeated. Until it
+ *                                succeeds the memory has to stay mapped.
  *
  * @note Thread safe with respect to other memory.
  */

@@ -219,7 +219,7 @@ TEST_P(mpi_program, threads_use_datatypes_at_the_same_time)
 TEST_P(mpi_program, threads_flush_the_same_target_at_the_same_time)
 {
     if (GetParam().is_openmpi()) {
-        GTEST_SKIP() << "Open MPI 5.0.7 over UCX flushes in a thread that does not own the worker, and is aborted by UCX, "
+        GTEST_SKIP() << "Open MPI 5.0.7 over UCX flushes in a thread that does not own the worker, and UCX aborts it, "
                         "also without the library";
     }
     const auto ended = calls(2, "1", {"threads-flush"}, mpich_sleeps);

@@ -138,6 +138,7 @@ TEST(tile_write, leaves_alone_what_did_not_come)
     const tile::side side{*plan, {&base, 1}, plan->packed_length()};
     tile together;
     together.start(16);
+    ASSERT_TRUE(together.is_used());
     together.write(side, 0, 5, sent.data());
     EXPECT_EQ(std::ranges::count(memory, std::byte{2}), 0);
     together.write(side, 5, 4, sent.data());

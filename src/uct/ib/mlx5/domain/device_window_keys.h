@@ -12,9 +12,9 @@
 //   8. the others, under which nothing is waited for: card_memory, device_memory, handle_table; window_figures of
 //      src/ucp/layout
 // Fork holds locks of src/ucp/layout, with that of window_figures, and then those of 5, so nothing under 5 waits for
-// window_figures. Who holds the list of readers waits for all that are in a reader_section, and these copy memory of the
-// card: so nothing under 6 waits for anything before it, nor for the device to execute a command. UCP's locks and that of
-// src/ucp/layout's maps come before all of these.
+// window_figures. Who holds the list of readers waits for all that are in a reader_section, and these copy memory of
+// the card: so nothing under 6 waits for anything before it, nor for the device to execute a command. UCP's locks and
+// that of src/ucp/layout's maps come before all of these.
 #pragma once
 
 #include "ucs/window/window_keys.h"

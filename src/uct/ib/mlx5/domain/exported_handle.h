@@ -56,7 +56,7 @@ struct exported_handle {
 void pack(const exported_handle& handle, std::span<std::byte, exported_handle::length> bytes);
 
 // Whether the bytes are of this library. Reads six of them: that many has every exported key. `size`: how many there
-// are, where UCX tells (from 1.19).
+// are, where UCX tells.
 bool is_exported_handle(const void* bytes, std::optional<std::size_t> size = {});
 
 // Errors: malformed. Reads `length` bytes; is_exported_handle() must be true.
