@@ -108,9 +108,9 @@ const char* name_of(std::optional<ucs_memory_type_t> type)
 
 window_types choose_and_log()
 {
-    const auto chosen = choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver(),
-                                             has_cuda_driver(), has_old_protocols(), cards_register_ze(),
-                                             types_registered_whole()});
+    const auto chosen =
+        choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver(), has_cuda_driver(),
+                             has_old_protocols(), cards_register_ze(), types_registered_whole()});
     ucs_debug("ucx-layout: windows without hardware keys have the memory type %s; those that peers of the host copy in "
               "one pass: %s",
               name_of(chosen.staged), name_of(chosen.direct));

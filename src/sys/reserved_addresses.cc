@@ -9,8 +9,8 @@ bool take(const address_range& range) noexcept
 {
     void* const start = reinterpret_cast<void*>(range.start);
     const auto length = range.end - range.start;
-    void* const found = mmap(start, length, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* const found =
+        mmap(start, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (found == start) {
         return true;
     }

@@ -1,6 +1,6 @@
 // ucp_layout_failure_query, ucp_layout_failure_watch and ucp_layout_print_hooks.
-#include "ucp_layout_failure.h"
 #include "sys/fork.h"
+#include "ucp_layout_failure.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/messages/hooks.h"

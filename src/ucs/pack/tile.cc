@@ -47,7 +47,7 @@ std::uint64_t tile_length(const layout& layout)
 void tile::start(std::uint64_t length)
 {
     _begin = _end = 0;
-    _length = length;
+    _length       = length;
 }
 
 bool tile::is_used()

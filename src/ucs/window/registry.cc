@@ -266,7 +266,7 @@ bool window_registry::holds_windows(const void* address, std::uint64_t length) c
 
 address_range window_registry::addresses_of_arena() const
 {
-    const std::size_t length = _arena_length.load(std::memory_order_acquire);
+    const std::size_t length  = _arena_length.load(std::memory_order_acquire);
     const std::uintptr_t base = _base.load(std::memory_order_relaxed);
     return length == 0 ? address_range{} : address_range{base - margin, base + length + margin};
 }

@@ -202,8 +202,9 @@ TEST(heap, serves_before_main_and_after_it)
 TEST(heap, stays_out_where_addresses_or_data_are_limited)
 {
     for (const auto& [option, limited] : {std::pair{"-v", "addresses"}, std::pair{"-d", "data"}}) {
-        const std::string line = std::string("ulimit ") + option + " 8000000; UCX_LOG_LEVEL=info LD_PRELOAD=" +
-                                 HEAP_LIBRARY + " exec " + program_path("heap_calls") + " plain";
+        const std::string line = std::string("ulimit ") + option +
+                                 " 8000000; UCX_LOG_LEVEL=info LD_PRELOAD=" + HEAP_LIBRARY + " exec " +
+                                 program_path("heap_calls") + " plain";
         const ended_process ended = process("/bin/sh", {"-c", line}).wait();
         EXPECT_EQ(ended.status, 0) << ended.output();
         EXPECT_EQ(ended.err, std::string("ucx-layout-heap INFO  large allocations are plain memory: the ") + limited +

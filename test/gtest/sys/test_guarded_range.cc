@@ -90,7 +90,7 @@ TEST(guarded_range, works_in_a_thread_that_blocks_all_signals)
 // Others come and go at addresses around it, in the same places of the table.
 TEST(guarded_range, is_all_that_becomes_zeroed)
 {
-    constexpr int turns = 300;
+    constexpr int turns      = 300;
     const std::uint64_t page = page_length();
     const auto around = must(owned_mapping::map(64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(around.start(), 1, around.length());

@@ -179,7 +179,6 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
     return UCS_OK;
 }
 
-
 // Why libucp cannot serve the get, or null.
 const char* refusal_of_get(const abi::get_request& request)
 {
@@ -259,15 +258,15 @@ ucs_status_t answer(void* arg, atomic_message& request, std::size_t length, unsi
 {
     const abi::request_header asked = request.header.request;
     Word old                        = 0;
-    const char* const reason = lacks_result(request.header) ? "are swapped by a request that awaits no result"
-                                                            : serve(request, old);
+    const char* const reason =
+        lacks_result(request.header) ? "are swapped by a request that awaits no result" : serve(request, old);
     // With the older protocols an empty reply completes a request as if it had a datatype, which atomics have not: the
     // initiator gets a word of zeros, and the notice.
     const bool gets_zeros = asked.req_id != 0 && has_old_protocols();
     if (reason != nullptr) {
         const bool silent = asked.req_id == 0 || gets_zeros;
-        const failure refused{failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word),
-                              reason,                    silent};
+        const failure refused{
+            failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word), reason, silent};
         if (!gets_zeros) {
             refuse<Form>(arg, asked, refused);
             return UCS_OK;

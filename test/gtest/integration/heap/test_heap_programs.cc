@@ -193,8 +193,8 @@ int main(void)
 }
 )");
     ASSERT_EQ(shell(compiler + " -shared -fPIC -o " + file("liblibrary.so") + " " + library).status, 0);
-    ASSERT_EQ(shell(compiler + " -o " + file("program") + " " + program + " " + file("liblibrary.so") +
-                    " -Wl,-rpath," + file(""))
+    ASSERT_EQ(shell(compiler + " -o " + file("program") + " " + program + " " + file("liblibrary.so") + " -Wl,-rpath," +
+                    file(""))
                   .status,
               0);
     expect_same(file("program"));

@@ -344,8 +344,8 @@ void run_many_operations(round_seed seed)
 void run_flushing_threads(round_seed seed)
 {
     constexpr int number = 3, turns = 50, columns = 1 << 18;
-    const int peer       = own_rank ^ 1;
-    current_call         = "flushing threads";
+    const int peer = own_rank ^ 1;
+    current_call   = "flushing threads";
     std::vector<unsigned> memory(columns), wanted(columns);
     for (unsigned i = 0; i < columns; ++i) {
         memory[i] = static_cast<unsigned>(own_rank) * columns + i + 1;

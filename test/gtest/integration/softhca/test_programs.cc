@@ -272,7 +272,7 @@ TEST(softhca_run, passes_on_the_exit_status_though_its_parent_ignores_children)
 {
     const char* const ignoring = "env --ignore-signal=CHLD";
     EXPECT_EQ(run({}, {"sh", "-c", "exit 7"}, ignoring).status, 7);
-    const outcome found = run({}, {"grep", "SigIgn", "/proc/self/status"}, ignoring);
+    const outcome found         = run({}, {"grep", "SigIgn", "/proc/self/status"}, ignoring);
     const std::uint64_t ignored = std::stoull(found.output.substr(found.output.find(':') + 1), nullptr, 16);
     EXPECT_NE(ignored & std::uint64_t{1} << (SIGCHLD - 1), 0u) << "the command does not ignore them: " << found.output;
 }

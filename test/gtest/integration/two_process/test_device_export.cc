@@ -603,13 +603,13 @@ void forged(const peer_arguments& arguments)
                   static_cast<std::ptrdiff_t>(at) - part);
         }
         // A copy of own memory at such an address would go to the other process.
-        const auto* const memory = reinterpret_cast<const std::byte*>(&session);
+        const auto* const memory     = reinterpret_cast<const std::byte*>(&session);
         const std::byte* const first = nullptr;
         for (const auto& [address, length] :
              {std::pair(memory, 8ul), std::pair(memory - 65536, 1ul << 20), std::pair(first, ~0ul)}) {
-            bytes changed        = other.packed;
-            std::byte* const at  = changed.data() + part;
-            auto handle          = mlx5::unpack_exported(at);
+            bytes changed       = other.packed;
+            std::byte* const at = changed.data() + part;
+            auto handle         = mlx5::unpack_exported(at);
             check(handle.has_value() && handle->is_window, "no handle of a window");
             handle->address      = reinterpret_cast<std::uintptr_t>(address);
             handle->memory_bytes = length;

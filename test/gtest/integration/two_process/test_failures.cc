@@ -200,9 +200,9 @@ void fetch_nothing(session& session, const remote_key& key, std::uint64_t addres
     param.datatype     = ucp_dt_make_contig(sizeof(operand));
     param.reply_buffer = &reply;
     const auto before  = count_remote_atomics();
-    check_ok(session.wait(ucp_atomic_op_nbx(session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(),
-                                            &param)),
-             "atomic behind a window");
+    check_ok(
+        session.wait(ucp_atomic_op_nbx(session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(), &param)),
+        "atomic behind a window");
     session.flush();
     check(reply == 0, "an atomic behind a window brought {}", reply);
     check(count_remote_atomics() == before + 1, "an atomic behind a window was not counted as failed");
