@@ -25,7 +25,7 @@ using proc_path = std::array<char, 48>;
 
 // O_PATH, because opening a pipe or a device could block or have effects. O_PATH has neither, and holds the file for
 // the checks.
-result<owned_fd> open_handle(const proc_path& path, std::uint64_t inode)
+result<owned_fd> open_handle(const proc_path& path, std::uint64_t inode, std::optional<std::uint64_t> device)
 {
     owned_fd handle(open(path.data(), O_PATH | O_CLOEXEC));
     if (!handle) {
@@ -34,7 +34,8 @@ result<owned_fd> open_handle(const proc_path& path, std::uint64_t inode)
     struct stat status{};
     struct statfs system{};
     const bool is_ours = fstat(handle.get(), &status) == 0 && fstatfs(handle.get(), &system) == 0 &&
-                         is_in_memory(status, system) && status.st_ino == inode && status.st_uid == geteuid();
+                         is_in_memory(status, system) && status.st_ino == inode &&
+                         status.st_dev == device.value_or(status.st_dev) && status.st_uid == geteuid();
     if (!is_ours) {
         return fail(errc::invalid_param, std::format("{} is not the file of the key", path.data()));
     }
@@ -65,11 +66,12 @@ result<owned_mapping> map_kept_pages(const peer_file& file, std::uint64_t offset
 
 } // namespace
 
-result<peer_file> peer_file::open(pid_t pid, int fd, std::uint64_t inode, int access)
+result<peer_file> peer_file::open(pid_t pid, int fd, std::uint64_t inode, int access,
+                                  std::optional<std::uint64_t> device)
 {
     proc_path path;
     std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", pid, fd);
-    const owned_fd handle = UCXL_TRY(open_handle(path, inode));
+    const owned_fd handle = UCXL_TRY(open_handle(path, inode, device));
     std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", handle.get());
     owned_fd file(::open(path.data(), access | O_CLOEXEC));
     if (!file) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -22,8 +23,10 @@ namespace ucxl
 class peer_file
 {
 public:
-    // `access` is O_RDONLY or O_RDWR. Errors: invalid_param, with the reason.
-    static result<peer_file> open(pid_t pid, int fd, std::uint64_t inode, int access);
+    // `access` is O_RDONLY or O_RDWR. Files of different file systems may have the same inode: without their device,
+    // it names only one of memfd_create(2), which are all in one. Errors: invalid_param, with the reason.
+    static result<peer_file> open(pid_t pid, int fd, std::uint64_t inode, int access,
+                                  std::optional<std::uint64_t> device = std::nullopt);
     int fd() const { return _file.get(); }
     std::uint64_t length() const;      // bytes, at this moment
     std::uint64_t page_length() const; // bytes

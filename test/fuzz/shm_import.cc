@@ -39,11 +39,21 @@ T needed(result<T> made)
     return std::move(*made);
 }
 
-std::uint64_t inode_of(const owned_fd& file)
+struct stat status_of(const owned_fd& file)
 {
     struct stat status{};
     fstat(file.get(), &status);
-    return status.st_ino;
+    return status;
+}
+
+std::uint64_t inode_of(const owned_fd& file)
+{
+    return status_of(file).st_ino;
+}
+
+std::uint32_t device_of(const owned_fd& file)
+{
+    return static_cast<std::uint32_t>(status_of(file).st_dev);
 }
 
 std::vector<layout_ptr> some_layouts()
@@ -108,7 +118,7 @@ shm_place place_of(const place_choice& chosen, const owner_files& files)
                     .file_offset = chosen.number % 2 * page_length(),
                     .length      = (1 + chosen.number / 2 % 3) * page_length(),
                     .fd          = file.get(),
-                    .reserved    = 0};
+                    .device      = device_of(file)};
     const std::uint64_t number = std::uint64_t{chosen.number} << (chosen.file / 16 * 3);
     const auto lies            = [&](unsigned bit) { return (chosen.lies >> bit & 1) != 0; };
     place.base                 = lies(0) ? static_cast<std::int64_t>(number) : place.base;
@@ -116,7 +126,7 @@ shm_place place_of(const place_choice& chosen, const owner_files& files)
     place.file_offset          = lies(2) ? number : place.file_offset;
     place.length               = lies(3) ? number : place.length;
     place.fd                   = lies(4) ? static_cast<std::int32_t>(number) : place.fd;
-    place.reserved             = lies(5) ? chosen.number : 0;
+    place.device               = lies(5) ? chosen.number : place.device;
     return lies(6) ? shm_place{} : place;
 }
 
@@ -138,8 +148,9 @@ bool is_readable(const owned_fd& file, std::uint64_t at, std::byte& byte)
 const owned_fd* file_of(const owner_files& files, const shm_place& place)
 {
     // A region that is mapped already is not looked for by its descriptor again.
-    const auto found =
-        std::ranges::find_if(files.data, [&](const owned_fd& each) { return inode_of(each) == place.inode; });
+    const auto found = std::ranges::find_if(files.data, [&](const owned_fd& each) {
+        return inode_of(each) == place.inode && device_of(each) == place.device;
+    });
     return found == files.data.end() ? nullptr : &*found;
 }
 

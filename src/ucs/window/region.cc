@@ -51,13 +51,14 @@ bool shows_file(std::uint64_t start, std::uint64_t end, const struct stat& file,
 
 } // namespace
 
-result<void> region::learn_inode()
+result<void> region::learn_file()
 {
     struct stat status{};
     if (fstat(_file.get(), &status) != 0) {
         return fail(errc::invalid_param, std::format("the file of shared memory: {}", std::strerror(errno)));
     }
-    _inode = status.st_ino;
+    _device = status.st_dev;
+    _inode  = status.st_ino;
     return {};
 }
 
@@ -101,7 +102,7 @@ result<region_ptr> region::allocate(std::uint64_t length, const region_options& 
     }
     made->_start  = made->_mapping.start();
     made->_length = length;
-    UCXL_TRY(made->learn_inode());
+    UCXL_TRY(made->learn_file());
     return made;
 }
 
@@ -154,6 +155,7 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     made->_origin      = region_origin::caller;
     made->_start       = start;
     made->_length      = length;
+    made->_device      = status.st_dev;
     made->_inode       = status.st_ino;
     made->_file_offset = offset;
     return made;
@@ -174,7 +176,7 @@ result<region_ptr> region::move(std::byte* start, std::uint64_t length, huge_pag
     made->_start       = moved.start;
     made->_length      = moved.length;
     made->_file_offset = moved.offset;
-    UCXL_TRY(made->learn_inode());
+    UCXL_TRY(made->learn_file());
     return made;
 }
 

@@ -76,6 +76,7 @@ public:
     std::byte* start() const { return _start; }
     std::uint64_t length() const { return _length; } // bytes
     int fd() const { return _file.get(); }
+    std::uint64_t device() const { return _device; } // of the file, as stat(2) tells it
     std::uint64_t inode() const { return _inode; }
     std::uint64_t file_offset() const { return _file_offset; } // of the first byte
     bool holds(const void* address, std::uint64_t length) const
@@ -94,13 +95,14 @@ public:
 
 private:
     region() = default;
-    result<void> learn_inode();
+    result<void> learn_file();
 
     mutable owned_fd _file;
     owned_mapping _mapping; // nothing if the memory is the caller's
     region_origin _origin      = region_origin::library;
     std::byte* _start          = nullptr;
     std::uint64_t _length      = 0;
+    std::uint64_t _device      = 0;
     std::uint64_t _inode       = 0;
     std::uint64_t _file_offset = 0;
     mutable std::atomic<bool> _is_withdrawn{false};

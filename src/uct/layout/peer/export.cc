@@ -147,7 +147,7 @@ shm_place place_in(const region* held, const std::byte* base)
             .file_offset = held->file_offset(),
             .length      = held->length(),
             .fd          = held->fd(),
-            .reserved    = 0};
+            .device      = static_cast<std::uint32_t>(held->device())};
 }
 
 shm_place place_in_process(const std::byte* base)

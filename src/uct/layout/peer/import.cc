@@ -124,8 +124,8 @@ namespace
 // The generation is unique in the memory of a process.
 using window_name = std::tuple<std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 using peer_name   = std::tuple<std::int32_t, std::uint64_t, std::uint64_t>;
-// With the descriptor: files of different file systems may have the same inode.
-using region_name = std::tuple<const shm_peer*, std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+// Device and inode mean one file for as long as it is mapped. A descriptor may come to mean another one.
+using region_name = std::tuple<const shm_peer*, std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 
 window_name name_of(const shm_key& key)
 {
@@ -305,7 +305,7 @@ result<void> importer::make_room(std::uint64_t length)
 result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_window& of_window, const shm_place& place)
 {
     UCXL_TRY(make_room(place.length));
-    const auto file = UCXL_TRY(peer_file::open(of_window.key.owner.pid, place.fd, place.inode, O_RDWR));
+    const auto file = UCXL_TRY(peer_file::open(of_window.key.owner.pid, place.fd, place.inode, O_RDWR, place.device));
     if (file.keeps_its_length()) {
         auto memory = UCXL_TRY(map_peer_memory(file, place.file_offset, place.length));
         return std::make_shared<mapped_region>(std::move(memory), std::nullopt, of_window.owner, bytes);
@@ -320,7 +320,7 @@ result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_windo
 
 result<std::shared_ptr<mapped_region>> importer::find_region(const imported_window& of_window, const shm_place& place)
 {
-    auto& known = regions[{of_window.owner.get(), place.fd, place.inode, place.file_offset, place.length}];
+    auto& known = regions[{of_window.owner.get(), place.device, place.inode, place.file_offset, place.length}];
     if (auto mapped = known.lock()) {
         return mapped;
     }

@@ -40,7 +40,7 @@ bool is_region(const shm_place& place)
 
 bool is_empty(const shm_place& place)
 {
-    return place.inode == 0 && place.file_offset == 0 && place.length == 0 && place.fd == 0;
+    return place.inode == 0 && place.file_offset == 0 && place.length == 0 && place.fd == 0 && place.device == 0;
 }
 
 } // namespace

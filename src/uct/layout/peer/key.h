@@ -32,7 +32,7 @@ enum class shm_access : std::uint32_t {
 };
 
 struct shm_key {
-    static constexpr auto form = magic<std::uint32_t>("SHM1");
+    static constexpr auto form = magic<std::uint32_t>("SHM2");
 
     std::uint32_t magic; // form
     shm_access access;
@@ -64,11 +64,11 @@ struct shm_record_header {
 // source without bytes.
 struct shm_place {
     std::int64_t base;         // offset from the region's first byte, or address in the owner
-    std::uint64_t inode;       // of the region's file
+    std::uint64_t inode;       // of the region's file, in its file system
     std::uint64_t file_offset; // of the region's first byte, at a page boundary
     std::uint64_t length;      // of the region, bytes; 0: there is none
     std::int32_t fd;           // of the owner
-    std::uint32_t reserved;
+    std::uint32_t device;      // of the file system: Linux numbers devices with 32 bits
 };
 
 struct shm_record {

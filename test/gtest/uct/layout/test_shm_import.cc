@@ -15,9 +15,11 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -204,6 +206,40 @@ TEST_F(windows_over_regions, get_no_keys_once_a_region_is_withdrawn)
     first->withdraw();
     EXPECT_EQ(export_window(target->address()).access, shm_access::none);
     window_registry::instance().destroy(target);
+}
+
+// A file of a new tmpfs, which has the first inode of all files there. Nothing if the user may not have one.
+owned_fd first_file_of_new_file_system()
+{
+    const owned_fd made(static_cast<int>(syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC)));
+    if (!made || syscall(SYS_fsconfig, made.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
+        return {};
+    }
+    const owned_fd folder(static_cast<int>(syscall(SYS_fsmount, made.get(), FSMOUNT_CLOEXEC, 0)));
+    return owned_fd(openat(folder.get(), "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+}
+
+// The descriptors are the same, too: those of the first file are closed.
+TEST_F(windows_over_regions, in_files_with_the_same_inode_are_told_apart)
+{
+    constexpr std::uint64_t length = 1 << 16;
+    std::vector<std::unique_ptr<imported>> keys; // so that the first file stays mapped
+    for (const auto value : {std::byte{1}, std::byte{2}}) {
+        const owned_fd file = first_file_of_new_file_system();
+        if (!file) {
+            GTEST_SKIP() << "only root may have a file system";
+        }
+        ASSERT_EQ(0, ftruncate(file.get(), length));
+        const auto shown = must(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
+        std::memset(shown.start(), std::to_integer<int>(value), length);
+        const auto memory = must(region::share(shown.start(), length, file.get(), 0));
+        ASSERT_TRUE(region_table::instance().add(memory).has_value());
+        window* const target = window_over({shown.start()}, length);
+        keys.push_back(std::make_unique<imported>(export_window(target->address())));
+        ASSERT_TRUE(*keys.back());
+        EXPECT_EQ(got(*keys.back(), *target, length), std::vector<std::byte>(length, value));
+        window_registry::instance().destroy(target);
+    }
 }
 
 // Memory in a file that its owner, or anybody else, may cut off.
@@ -406,6 +442,11 @@ TEST_F(lay_shm, files_that_are_no_shared_memory_of_ours_are_refused)
     ASSERT_EQ(0, ftruncate(plain, 4096));
     const auto unsealed = open_as(plain);
     ASSERT_TRUE(unsealed.has_value());
+    struct stat status{};
+    ASSERT_EQ(0, fstat(plain, &status));
+    EXPECT_TRUE(peer_file::open(getpid(), plain, status.st_ino, O_RDWR, status.st_dev).has_value());
+    EXPECT_FALSE(peer_file::open(getpid(), plain, status.st_ino, O_RDWR, status.st_dev + 1).has_value())
+        << "a file of another file system";
     EXPECT_FALSE(map_peer_memory(*unsealed, 0, 4096).has_value()) << "it could become shorter";
     const int sealed = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_EQ(0, ftruncate(sealed, 4096));

@@ -35,7 +35,7 @@ struct packed_window {
 
 shm_place place_at(std::int64_t base, std::uint64_t memory_length)
 {
-    return {.base = base, .inode = 78, .file_offset = 0, .length = memory_length, .fd = 4, .reserved = 0};
+    return {.base = base, .inode = 78, .file_offset = 0, .length = memory_length, .fd = 4, .device = 27};
 }
 
 packed_window pack(const layout_ptr& of, std::span<const shm_place> places)
@@ -149,6 +149,11 @@ TEST(shm_key, places_out_of_range_are_refused)
     }
     EXPECT_FALSE(accepted([](shm_place&) {}, shm_access::process)) << "the kernel copies, but the place names a file";
     EXPECT_TRUE(accepted([](shm_place& place) { place = {}; }, shm_access::process));
+    const auto with_device = [](shm_place& place) {
+        place        = {};
+        place.device = 27;
+    };
+    EXPECT_FALSE(accepted(with_device, shm_access::process));
 }
 
 TEST(shm_key, records_that_are_not_of_the_key_are_refused)
