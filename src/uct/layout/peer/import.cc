@@ -161,6 +161,8 @@ private:
     void set_sources(const imported_window& to, std::unique_ptr<const mapped_sources> sources);
     result<void> add_memory(imported_window& to, const shm_record& record);
     result<imported_window*> import(const shm_key& key);
+    bool bind_anew(const imported_window& imported);
+    void forget_ended() noexcept;
     static void count_used(const imported_window& counted) noexcept;
     static void count_idle(const imported_window& counted) noexcept;
     void remove_from_idle(imported_window& imported) noexcept;
@@ -449,6 +451,13 @@ bool is_usable(const imported_window& known, const shm_key& key)
     return known.key == key && is_published(known);
 }
 
+void importer::forget_ended() noexcept
+{
+    const auto is_expired = [](const auto& pair) { return pair.second.expired(); };
+    std::erase_if(peers, is_expired);
+    std::erase_if(regions, is_expired);
+}
+
 void importer::add_use(imported_window& known) noexcept
 {
     if (known.users++ == 0) {
@@ -478,10 +487,8 @@ result<imported_window*> importer::acquire(const shm_key& key)
         add_use(*known->second);
         return known->second.get();
     }
-    auto created          = import(key);
-    const auto is_expired = [](const auto& pair) { return pair.second.expired(); };
-    std::erase_if(peers, is_expired);
-    std::erase_if(regions, is_expired);
+    auto created = import(key);
+    forget_ended();
     show();
     return created;
 }
@@ -576,10 +583,8 @@ std::optional<std::vector<shm_place>> read_places(const imported_window& importe
                                                                                       : std::nullopt;
 }
 
-// The owner has bound the window anew. Returns false if its memory cannot be reached.
-bool importer::follow(const imported_window& imported)
+bool importer::bind_anew(const imported_window& imported)
 {
-    const std::lock_guard guard(lock);
     std::uint64_t binding = 0;
     const auto places     = read_places(imported, binding);
     if (!places) {
@@ -602,6 +607,15 @@ bool importer::follow(const imported_window& imported)
     count_idle(imported);
     set_sources(imported, std::move(*sources));
     return true;
+}
+
+// The owner has bound the window anew. Returns false if its memory cannot be reached.
+bool importer::follow(const imported_window& imported)
+{
+    const std::lock_guard guard(lock);
+    const bool is_done = bind_anew(imported);
+    forget_ended(); // an owner that goes on to new memory would leave a name of each region behind
+    return is_done;
 }
 
 void importer::drop_idle() noexcept
