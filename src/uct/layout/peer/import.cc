@@ -320,10 +320,16 @@ result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_windo
     return std::make_shared<mapped_region>(std::move(memory), std::move(guard), of_window.owner, bytes);
 }
 
+bool is_cut(const mapped_region& mapped)
+{
+    return mapped.guard && mapped.guard->was_cut();
+}
+
 result<std::shared_ptr<mapped_region>> importer::find_region(const imported_window& of_window, const shm_place& place)
 {
     auto& known = regions[{of_window.owner.get(), place.device, place.inode, place.file_offset, place.length}];
-    if (auto mapped = known.lock()) {
+    // A file that was cut may be as long as before, but what is mapped of it no longer shows it.
+    if (auto mapped = known.lock(); mapped && !is_cut(*mapped)) {
         return mapped;
     }
     auto created = UCXL_TRY(map_memory(of_window, place));
@@ -661,7 +667,7 @@ try {
 bool has_lost_memory(const mapped_sources& sources)
 {
     return sources.may_lose_memory &&
-           std::ranges::any_of(sources.regions, [](const auto& each) { return each->guard && each->guard->was_cut(); });
+           std::ranges::any_of(sources.regions, [](const auto& each) { return is_cut(*each); });
 }
 
 bool is_owner_alive(const imported_window& imported)

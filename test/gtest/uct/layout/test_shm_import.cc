@@ -304,6 +304,27 @@ TEST_F(windows_over_unsealed_memory, fail_at_the_initiator_when_they_are_cut_off
     EXPECT_EQ(completion.status, UCS_ERR_INVALID_ADDR);
 }
 
+// Its owner made the file as long as before and has another window there.
+TEST_F(windows_over_unsealed_memory, are_mapped_anew_after_a_cut)
+{
+    logs().allow("lay_shm");
+    const imported key(export_window(target->address()));
+    ASSERT_TRUE(key);
+    std::vector<std::byte> bytes(length);
+    const auto iov = iov_of(bytes.data(), bytes.size());
+    ASSERT_EQ(0, ftruncate(fd, 0));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, remote, key.rkey()));
+    ASSERT_EQ(0, ftruncate(fd, length));
+    std::memset(start, 2, length);
+    window* const next = window_over({start}, length);
+    {
+        const imported key_of_next(export_window(next->address()));
+        ASSERT_TRUE(key_of_next);
+        EXPECT_EQ(got(key_of_next, *next, length), std::vector<std::byte>(length, std::byte{2}));
+    }
+    window_registry::instance().destroy(next);
+}
+
 TEST_F(windows_over_unsealed_memory, fail_atomics_that_meet_the_cut)
 {
 #ifdef __SANITIZE_THREAD__
