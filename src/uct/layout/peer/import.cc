@@ -412,6 +412,10 @@ result<void> importer::add_memory(imported_window& to, const shm_record& record)
 // Copies one byte to learn whether the kernel copies from that process to this one.
 result<void> try_copy(const imported_window& from)
 {
+    // Nothing else tells that its number did not come to mean another process: each operation asks.
+    if (!from.owner->process.is_watched()) {
+        return fail(errc::unsupported, "the kernel does not tell when the process ends (pidfd_open)");
+    }
     const block_cursor at(*from.described);
     if (at.at_end()) {
         return fail(errc::malformed, "the window is empty");

@@ -1,12 +1,21 @@
 // lay_cma without UCP and without a second process: what its operations do to windows over memory of the application.
 #include "lay_shm_fixture.h"
+#include "support/forked_process.h"
 #include "support/must.h"
 #include "support/property.h"
 #include "support/random.h"
 #include "support/random_spec.h"
 #include "uct/layout/peer/rkey.h"
 
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -213,6 +222,25 @@ TEST_F(lay_cma, memory_that_is_not_there_is_an_error)
     withdraw_exported_window(made->address());
     EXPECT_FALSE(imported(export_process_window(made->address(), 1))) << "found out with the first byte";
     window_registry::instance().destroy(made);
+}
+
+// A number of a process may come to mean another one.
+TEST_F(lay_cma, refuses_owners_of_whose_end_the_kernel_does_not_tell)
+{
+    const application_window target(*words_with_gaps());
+    EXPECT_TRUE(holds_in_child([&] {
+        sock_filter program[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog filter{std::size(program), program};
+        const bool was_known = static_cast<bool>(imported(target.key()));
+        drop_idle_imports();
+        return was_known && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+               prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 && !imported(target.key());
+    }));
 }
 
 TEST_F(lay_cma, takes_only_keys_of_its_own_and_of_other_processes)
