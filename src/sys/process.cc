@@ -7,8 +7,12 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
+#include <format>
 #include <mutex>
+#include <span>
 #include <string_view>
 
 #include <fcntl.h>
@@ -147,6 +151,61 @@ bool may_share_memory(const process_identity& own, const process_identity& other
            own.user == other.user;
 }
 
+namespace
+{
+
+bool runs(pid_t thread)
+{
+    const auto status = status_of_process(thread);
+    return status && status->state != 'Z' && status->state != 'X';
+}
+
+// What getdents64(2) fills in, before the name.
+struct folder_entry {
+    std::uint64_t inode;
+    std::int64_t next;
+    std::uint16_t length; // with the name
+    std::uint8_t type;
+};
+
+constexpr std::size_t name_offset = offsetof(folder_entry, type) + sizeof(folder_entry::type);
+
+// Of one part of the listing of /proc/PID/task.
+std::optional<pid_t> other_thread_in(std::span<const std::byte> listing, pid_t first)
+{
+    while (listing.size() > name_offset) {
+        folder_entry entry;
+        std::memcpy(&entry, listing.data(), sizeof(entry));
+        const auto* const name = reinterpret_cast<const char*>(listing.data() + name_offset);
+        const auto thread      = static_cast<pid_t>(parse_number({name, std::strlen(name)}));
+        if (thread != 0 && thread != first && runs(thread)) {
+            return thread;
+        }
+        listing = listing.subspan(entry.length);
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<pid_t> other_thread_of(pid_t pid)
+{
+    std::array<char, 32> path;
+    std::snprintf(path.data(), path.size(), "/proc/%d/task", pid);
+    const owned_fd folder(
+        static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+    alignas(folder_entry) std::array<std::byte, 1024> listing;
+    std::optional<pid_t> found;
+    while (folder && !found) {
+        const long length = syscall(SYS_getdents64, folder.get(), listing.data(), listing.size());
+        if (length <= 0) {
+            break;
+        }
+        found = other_thread_in(std::span(listing).first(static_cast<std::size_t>(length)), pid);
+    }
+    return found;
+}
+
 watched_process::watched_process(pid_t pid) : _pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))
 {
 }
@@ -161,6 +220,26 @@ bool watched_process::has_ended() const
 {
     pollfd ended{_pidfd.get(), POLLIN, 0};
     return _pidfd && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;
+}
+
+result<watched_memory> watched_memory::open(pid_t pid)
+{
+    std::array<char, 32> path;
+    std::snprintf(path.data(), path.size(), "/proc/%d/mem", pid);
+    owned_fd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
+        return fail(errc::invalid_param, std::format("{}: {}", path.data(), std::strerror(errno)));
+    }
+    return watched_memory(std::move(file));
+}
+
+// The file stays that of the memory for which it was opened, and is empty when that has ended. Of memory that is there,
+// the first page is none: it cannot be read, which costs less than reading one.
+bool watched_memory::has_ended() const noexcept
+{
+    std::byte byte;
+    const ssize_t count = pread(_file.get(), &byte, 1, 0);
+    return count != 1 && (count == 0 || errno != EIO);
 }
 
 } // namespace ucxl

@@ -5,10 +5,12 @@
 // Example: if (may_share_memory(process_identity::own(), key.owner)) { open /proc/PID/fd/N }
 #pragma once
 
+#include "error.h"
 #include "fd.h"
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include <sys/types.h>
 
@@ -44,6 +46,10 @@ struct process_status {
 // Of any process of this name space; none if there is none of that number. Keeps errno.
 std::optional<process_status> status_of_process(pid_t pid);
 
+// A thread of the process that runs, other than the first one, which may end before the others: then the kernel knows
+// nothing of the process's memory by the process's own number. None if there is no other thread. Allocates nothing.
+std::optional<pid_t> other_thread_of(pid_t pid);
+
 // A process of this name space, to be asked whether it has ended.
 //
 // Example: const watched_process peer(pid); if (status_of_process(pid)->start_time == wanted && peer.is_alive()) {...}
@@ -62,6 +68,25 @@ public:
 
 private:
     owned_fd _pidfd;
+};
+
+// The memory that a process had at one moment. It ends when the process does, and also when that becomes another
+// program (execve(2)), which keeps number and start time.
+//
+// Example: const auto memory = UCXL_TRY(watched_memory::open(pid)); read(...); if (memory.has_ended()) { return gone; }
+class watched_memory
+{
+public:
+    // Errors: invalid_param (there is no such process, or it may not be inspected).
+    static result<watched_memory> open(pid_t pid);
+
+    // True also if the kernel does not tell. A system call.
+    bool has_ended() const noexcept;
+
+private:
+    explicit watched_memory(owned_fd file) : _file(std::move(file)) {}
+
+    owned_fd _file;
 };
 
 } // namespace ucxl

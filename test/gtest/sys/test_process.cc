@@ -1,11 +1,15 @@
 #include "sys/process.h"
 
+#include "support/wait_until.h"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +38,45 @@ TEST(process_status, of_nobody_is_none_and_keeps_errno)
     errno = EXDEV;
     EXPECT_FALSE(status_of_process(0x7fffffff).has_value());
     EXPECT_EQ(errno, EXDEV);
+}
+
+TEST(watched_memory, ends_with_the_program)
+{
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(ends[1]);
+        std::_Exit(read(ends[0], &byte, 1) == 0 ? execlp("sleep", "sleep", "60", nullptr) : 1);
+    }
+    close(ends[0]);
+    const auto memory = watched_memory::open(child);
+    ASSERT_TRUE(memory.has_value());
+    EXPECT_FALSE(memory->has_ended());
+    close(ends[1]); // the child goes on
+    EXPECT_TRUE(test::wait_until([&] { return memory->has_ended(); }));
+    EXPECT_TRUE(watched_process(child).is_alive()) << "as another program";
+    const auto next = watched_memory::open(child);
+    ASSERT_TRUE(next.has_value());
+    EXPECT_FALSE(next->has_ended());
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(next->has_ended());
+    EXPECT_FALSE(watched_memory::open(child).has_value());
+}
+
+TEST(other_thread_of, is_none_of_a_process_with_one)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        std::_Exit(0);
+    }
+    EXPECT_EQ(other_thread_of(child), std::nullopt);
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    waitpid(child, nullptr, 0);
+    EXPECT_EQ(other_thread_of(child), std::nullopt);
 }
 
 TEST(watched_process, is_alive_until_it_ends)

@@ -99,22 +99,57 @@ private:
 
 enum class copy_way { from_process, to_process };
 
-bool call(copy_way way, pid_t pid, const piece_list& local, const piece_list& remote, std::uint64_t length)
+// Pieces of this process, and those of the window's owner.
+struct piece_pair {
+    piece_list here, there;
+    std::uint64_t length = 0; // of each
+};
+
+ssize_t call_for(copy_way way, pid_t thread, const piece_pair& pieces)
 {
-    const auto copy    = way == copy_way::from_process ? process_vm_readv : process_vm_writev;
-    const ssize_t done = copy(pid, local.pieces(), local.count(), remote.pieces(), remote.count(), 0);
-    if (done >= 0 && static_cast<std::uint64_t>(done) != length) {
-        errno = EFAULT; // the kernel stops at the first missing page
+    const auto copy = way == copy_way::from_process ? process_vm_readv : process_vm_writev;
+    return copy(thread, pieces.here.pieces(), pieces.here.count(), pieces.there.pieces(), pieces.there.count(), 0);
+}
+
+// The kernel finds no memory by the number of a process whose first thread has ended, but by that of each other one.
+ssize_t call_for_any_thread(copy_way way, pid_t pid, const piece_pair& pieces)
+{
+    constexpr unsigned tries = 4; // the other thread may end, too
+    ssize_t done             = call_for(way, pid, pieces);
+    for (unsigned i = 0; done < 0 && errno == ESRCH && i < tries; ++i) {
+        const auto other = other_thread_of(pid);
+        if (!other) {
+            errno = ESRCH;
+            break;
+        }
+        done = call_for(way, *other, pieces);
     }
-    return done >= 0 && static_cast<std::uint64_t>(done) == length;
+    return done;
+}
+
+// Asks before it writes, and after it has read, whether the memory is still that of the program that has the window: so
+// a program that came in its place is not written to, and nothing of it is taken for the window's.
+bool call(copy_way way, const imported_window& imported, const piece_pair& pieces)
+{
+    if (way == copy_way::to_process && has_lost_owner(imported)) {
+        errno = ESTALE;
+        return false;
+    }
+    const ssize_t done   = call_for_any_thread(way, imported.key.owner.pid, pieces);
+    const bool is_whole  = done >= 0 && static_cast<std::uint64_t>(done) == pieces.length;
+    const int reason     = done >= 0 ? EFAULT : errno; // the kernel stops at the first missing page
+    const bool was_other = way == copy_way::from_process && has_lost_owner(imported);
+    errno                = was_other ? ESTALE : reason;
+    return is_whole && !was_other;
 }
 
 template <typename Remote, typename Local>
-bool copy_pieces(copy_way way, pid_t pid, Remote& remote, Local local, std::uint64_t length)
+bool copy_pieces(copy_way way, const imported_window& imported, Remote& remote, Local local, std::uint64_t length)
 {
-    piece_list there, here;
+    piece_pair pieces;
+    auto& [here, there, size] = pieces;
     while (length > 0) {
-        std::uint64_t size = 0;
+        size = 0;
         there.clear();
         here.clear();
         while (size < std::min(length, max_call) && !there.is_full() && !here.is_full()) {
@@ -125,7 +160,7 @@ bool copy_pieces(copy_way way, pid_t pid, Remote& remote, Local local, std::uint
             local.advance(piece);
             size += piece;
         }
-        if (!call(way, pid, here, there, size)) {
+        if (!call(way, imported, pieces)) {
             return false;
         }
         length -= size;
@@ -134,7 +169,8 @@ bool copy_pieces(copy_way way, pid_t pid, Remote& remote, Local local, std::uint
 }
 
 template <typename Remote>
-bool copy_staged(copy_way way, pid_t pid, Remote& remote, const transfer_side& local, std::uint64_t length)
+bool copy_staged(copy_way way, const imported_window& imported, Remote& remote, const transfer_side& local,
+                 std::uint64_t length)
 {
     alignas(64) std::array<std::byte, staging_length> buffer;
     for (std::uint64_t at = 0; at < length;) {
@@ -143,7 +179,7 @@ bool copy_staged(copy_way way, pid_t pid, Remote& remote, const transfer_side& l
             errno = ENXIO;
             return false;
         }
-        if (!copy_pieces(way, pid, remote, plain_walker(buffer.data()), size)) {
+        if (!copy_pieces(way, imported, remote, plain_walker(buffer.data()), size)) {
             return false;
         }
         if (way == copy_way::from_process && !write_side(local, at, size, buffer.data())) {
@@ -165,17 +201,16 @@ bool copy(copy_way way, const imported_window& imported, std::uint64_t offset, c
         errno = ESTALE;
         return false;
     }
-    const pid_t pid = imported.key.owner.pid;
     walker remote(*imported.described, offset, [&](std::uint32_t source) { return base_in_owner(imported, source); });
     if (local.plan == nullptr) {
-        return copy_pieces(way, pid, remote, plain_walker(local.memory), length);
+        return copy_pieces(way, imported, remote, plain_walker(local.memory), length);
     }
     const layout& described = *local.plan->source_layout();
     if (local.is_indirect() || described.packed_length() / described.blocks().count < min_local_block) {
-        return copy_staged(way, pid, remote, local, length);
+        return copy_staged(way, imported, remote, local, length);
     }
     const auto address_of = [&](std::uint32_t source) { return reinterpret_cast<std::uintptr_t>(local.bases[source]); };
-    return copy_pieces(way, pid, remote, walker(described, local.offset, address_of), length);
+    return copy_pieces(way, imported, remote, walker(described, local.offset, address_of), length);
 }
 
 } // namespace

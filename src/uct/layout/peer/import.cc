@@ -49,6 +49,7 @@ struct shm_peer {
     watched_process process;
     std::optional<peer_board> board{};
     mutable std::optional<offered_passes> passes{}; // if there is a board
+    mutable std::optional<watched_memory> memory{}; // set before the first window is imported that is not mapped
 
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
@@ -409,6 +410,17 @@ result<void> importer::add_memory(imported_window& to, const shm_record& record)
     return {};
 }
 
+// Of the program that made the key: another one in its place has no such file, because execve(2) closes it.
+result<void> watch_memory(const shm_peer& owner, const shm_key& key)
+{
+    if (!owner.memory) {
+        auto memory = UCXL_TRY(watched_memory::open(key.owner.pid));
+        UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
+        owner.memory = std::move(memory);
+    }
+    return {};
+}
+
 // Copies one byte to learn whether the kernel copies from that process to this one.
 result<void> try_copy(const imported_window& from)
 {
@@ -416,6 +428,7 @@ result<void> try_copy(const imported_window& from)
     if (!from.owner->process.is_watched()) {
         return fail(errc::unsupported, "the kernel does not tell when the process ends (pidfd_open)");
     }
+    UCXL_TRY(watch_memory(*from.owner, from.key));
     const block_cursor at(*from.described);
     if (at.at_end()) {
         return fail(errc::malformed, "the window is empty");
@@ -427,6 +440,9 @@ result<void> try_copy(const imported_window& from)
     if (process_vm_readv(from.key.owner.pid, &local, 1, &remote, 1, 0) != 1) {
         return fail(errc::invalid_param,
                     std::format("memory of process {} cannot be copied: {}", from.key.owner.pid, std::strerror(errno)));
+    }
+    if (has_lost_owner(from)) {
+        return fail(errc::invalid_param, std::format("process {} became another program", from.key.owner.pid));
     }
     return {};
 }
@@ -682,6 +698,11 @@ bool is_owner_alive(const imported_window& imported)
 bool is_exported(const imported_window& imported)
 {
     return is_published(imported) && imported.owner->is_alive();
+}
+
+bool has_lost_owner(const imported_window& imported)
+{
+    return imported.owner->memory->has_ended();
 }
 
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source)

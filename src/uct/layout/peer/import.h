@@ -75,6 +75,9 @@ inline const mapped_sources& sources_of(const imported_window& imported)
 bool has_lost_memory(const mapped_sources& sources);
 // The same as is_usable_now() for a window whose memory is not mapped, and whether its owner lives. Wait-free.
 bool is_exported(const imported_window& imported);
+// For a window whose memory is not mapped: whether its memory has ended with the owner, or with the program that the
+// owner was: it may become another one (execve(2)), and have other things at the same addresses. Asks the system.
+bool has_lost_owner(const imported_window& imported);
 // For a window whose memory is not mapped: the address in the owner from which the offsets of a source count now. It
 // may be any number, as the owner chooses. Wait-free.
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source);

@@ -5,17 +5,20 @@
 #include "support/property.h"
 #include "support/random.h"
 #include "support/random_spec.h"
+#include "support/wait_until.h"
 #include "uct/layout/peer/rkey.h"
 
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <thread>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -241,6 +244,38 @@ TEST_F(lay_cma, refuses_owners_of_whose_end_the_kernel_does_not_tell)
         return was_known && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 && !imported(target.key());
     }));
+}
+
+TEST_F(lay_cma, reaches_an_owner_whose_first_thread_has_ended)
+{
+    struct what_is_told {
+        shm_key key;
+        std::uint64_t remote;
+    };
+    auto& told = shared<what_is_told>();
+    forked_process owner([&](forked_process& self) {
+        const application_window target(*words_with_gaps());
+        told = {target.key(), target.remote()};
+        std::thread([] {
+            while (true) {
+                pause();
+            }
+        }).detach();
+        self.ready();
+        self.wait();
+        syscall(SYS_exit, 0); // of this thread alone
+    });
+    const imported key(told.key);
+    ASSERT_TRUE(key);
+    owner.go_on();
+    ASSERT_TRUE(wait_until([&] { return status_of_process(owner.id())->state == 'Z'; }));
+    auto data      = random_bytes(1, 100);
+    const auto iov = iov_of(data.data(), data.size());
+    ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, told.remote, key.rkey(), nullptr));
+    std::vector<std::byte> shown(100);
+    const auto shown_iov = iov_of(shown.data(), shown.size());
+    ASSERT_EQ(UCS_OK, get_status(ep, shown_iov, told.remote, key.rkey()));
+    EXPECT_EQ(shown, data);
 }
 
 TEST_F(lay_cma, takes_only_keys_of_its_own_and_of_other_processes)
