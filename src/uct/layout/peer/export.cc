@@ -95,7 +95,8 @@ result<std::unique_ptr<board_file>> exporter::add_board(record_file& file)
 
 result<void> exporter::prepare()
 {
-    if (records != nullptr && owner.pid == own_pid()) {
+    // A program that closed the descriptor of the file may have another window.
+    if (records != nullptr && owner.pid == own_pid() && records->has_descriptor()) {
         return {};
     }
     auto file = UCXL_TRY(record_file::create());

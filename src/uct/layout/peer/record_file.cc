@@ -3,6 +3,7 @@
 #include "sys/memory_file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <format>
@@ -36,8 +37,51 @@ result<std::unique_ptr<record_file>> record_file::create()
     if (fstat(file->_file.get(), &status) != 0) {
         return fail_errno("the file for remote keys");
     }
-    file->_inode = status.st_ino;
+    file->_device = status.st_dev;
+    file->_inode  = status.st_ino;
     return file;
+}
+
+record_file::~record_file()
+{
+    if (!has_descriptor()) {
+        _file.release(); // the program's own
+    }
+}
+
+bool record_file::has_descriptor() const noexcept
+{
+    struct stat status{};
+    return fstat(_file.get(), &status) == 0 && status.st_dev == _device && status.st_ino == _inode;
+}
+
+// The pages are allocated here, because a store for which there is no memory ends the process.
+result<void> record_file::grow(std::uint64_t more)
+{
+    if (!has_descriptor()) {
+        return fail(errc::no_memory, "the descriptor of the file for remote keys was closed");
+    }
+    if (fallocate(_file.get(), 0, static_cast<off_t>(_length), static_cast<off_t>(more)) != 0) {
+        return fail(errc::no_memory, std::format("no room for remote keys: {}", std::strerror(errno)));
+    }
+    _pages = UCXL_TRY(owned_mapping::map(_length + more, PROT_READ | PROT_WRITE, MAP_SHARED, _file.get(), 0));
+    _length += more;
+    return {};
+}
+
+// Peers read at the same time. Whole words, the last one with zeros: records begin at words and end at units. Whoever
+// sees one of them sees what was written before.
+void record_file::write(std::uint64_t offset, std::span<const std::byte> bytes) noexcept
+{
+    std::atomic_thread_fence(std::memory_order_release);
+    auto* to = reinterpret_cast<std::uint64_t*>(_pages.start() + offset);
+    while (!bytes.empty()) {
+        std::uint64_t word       = 0;
+        const std::size_t length = std::min(bytes.size(), sizeof(word));
+        std::memcpy(&word, bytes.data(), length);
+        __atomic_store_n(to++, word, __ATOMIC_RELAXED);
+        bytes = bytes.subspan(length);
+    }
 }
 
 // Takes the first range that fits.
@@ -47,11 +91,8 @@ result<std::uint64_t> record_file::take(std::uint64_t length)
     auto found      = std::ranges::find_if(_free, fits);
     if (found == _free.end()) {
         const std::uint64_t more = round_up(length, growth);
-        if (ftruncate(_file.get(), static_cast<off_t>(_length + more)) != 0) {
-            return fail(errc::no_memory, std::format("no room for remote keys: {}", std::strerror(errno)));
-        }
-        found = _free.emplace(_length, more).first;
-        _length += more;
+        UCXL_TRY(grow(more));
+        found = _free.emplace(_length - more, more).first;
     }
     auto range     = _free.extract(found); // the node is used again, so nothing can fail
     const auto at  = range.key();
@@ -67,25 +108,20 @@ result<std::uint64_t> record_file::add(std::span<const std::byte> record)
 {
     const std::uint64_t at     = UCXL_TRY(take(round_up(record.size(), unit)));
     constexpr std::size_t mark = sizeof(std::uint64_t);
-    if (!write_all(_file, at + mark, record.subspan(mark)) || !write_all(_file, at, record.first(mark))) {
-        const int reason = errno;
-        erase(at, record.size());
-        return fail(errc::no_memory, std::format("a remote key could not be written: {}", std::strerror(reason)));
-    }
+    write(at + mark, record.subspan(mark));
+    write(at, record.first(mark));
     return at;
 }
 
 void record_file::change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept
 {
-    static_cast<void>(write_all(_file, offset, bytes)); // into pages that exist
+    write(offset, bytes);
 }
 
 void record_file::erase(std::uint64_t offset, std::uint64_t length) noexcept
 {
     constexpr std::uint64_t gone = 0;
-    if (!write_all(_file, offset, std::as_bytes(std::span(&gone, 1)))) {
-        return; // the record stays, so its place must not be reused
-    }
+    write(offset, std::as_bytes(std::span(&gone, 1)));
     length = round_up(length, unit);
     try {
         auto here = _free.emplace(offset, length).first;

@@ -5,6 +5,7 @@
 #include "support/random.h"
 #include "support/random_spec.h"
 #include "support/spec.h"
+#include "sys/memory_file.h"
 #include "uct/layout/peer/key.h"
 #include "uct/layout/peer/record_file.h"
 
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -214,6 +216,34 @@ TEST(record_file, keeps_every_record_until_it_is_erased)
         }
     }
     EXPECT_LT(highest, 41u * 200512u) << "space that was released is used again";
+}
+
+// As in a program that closes all descriptors, also those that it did not open.
+TEST(record_file, writes_to_no_other_file_that_gets_its_descriptor)
+{
+    auto file = must(record_file::create());
+    const std::vector<std::byte> record(64, std::byte{1}), other_bytes(4096, std::byte{2});
+    const auto at = must(file->add(record));
+    const owned_fd same(fcntl(file->fd(), F_DUPFD_CLOEXEC, 0));
+    const owned_fd other = must(make_memory_file("other", 4096, 0));
+    ASSERT_TRUE(write_all(other, 0, other_bytes));
+    const int fd = file->fd();
+    EXPECT_TRUE(file->has_descriptor());
+    ASSERT_EQ(dup3(other.get(), fd, O_CLOEXEC), fd);
+    EXPECT_FALSE(file->has_descriptor());
+    const auto another = must(file->add(record));
+    file->change(another + 8, std::span(other_bytes).first(8));
+    file->erase(at, record.size());
+    EXPECT_FALSE(file->add(std::vector<std::byte>(1 << 20)).has_value()) << "the file is not made longer";
+    std::uint64_t words[2] = {1, 1};
+    ASSERT_TRUE(read_all(same, at, std::as_writable_bytes(std::span(words))));
+    EXPECT_EQ(words[0], 0u) << "the generation is erased";
+    ASSERT_TRUE(read_all(same, another, std::as_writable_bytes(std::span(words))));
+    EXPECT_EQ(words[1], 0x0202020202020202u);
+    file.reset();
+    std::vector<std::byte> bytes(4096);
+    ASSERT_TRUE(read_all(owned_fd(fd), 0, bytes)) << "it stays open";
+    EXPECT_EQ(bytes, other_bytes);
 }
 
 } // namespace
