@@ -39,7 +39,10 @@ struct process_access {
 
     struct no_offer {
     };
-    static bool is_usable(const imported_window& window) { return is_published(window); }
+    static const char* refusal_of(const imported_window& window)
+    {
+        return is_published(window) ? nullptr : reason_of(ESTALE);
+    }
     static no_offer offer_of(const imported_window&, const void*, std::size_t) { return {}; }
 
     static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,

@@ -1,7 +1,7 @@
 // The endpoint of a host interface (iface.h): the operations of UCT, made from one way to put and one way to get. The
 // remote key holds everything an operation needs about the target; the endpoint has no state beyond a base endpoint.
 //
-// Access provides a name for messages; is_usable(), which tells whether the window may be used; and put() and get()
+// Access provides a name for messages; refusal_of(), why the window may not be used, or null; and put() and get()
 // between a local side and a window from an offset on. The range is inside both. They return null, or why they failed.
 // They get what offer_of() returned for the local buffer: what the owner of the window needs to know to take part. Both
 // are called outside of any reader section.
@@ -42,7 +42,7 @@ private:
         if (!is_inside(window, remote, length)) {
             return "are not inside the remote window";
         }
-        return Access::is_usable(window) ? nullptr : "are of a remote window that is gone";
+        return Access::refusal_of(window);
     }
 
     // `access` moves the bytes between the window and the local side, whose traffic `count` counts.

@@ -39,10 +39,26 @@ ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
     return UCS_OK;
 }
 
+constexpr const char* taken_away = "are of memory that was taken away meanwhile";
+
+// Of a window that is not usable now.
+const char* reason_of_refusal(const imported_window& window)
+{
+    if (!is_published(window)) {
+        return "are of a remote window that is gone";
+    }
+    const reader_section section;
+    return has_lost_memory(sources_of(window)) ? taken_away
+                                               : "are of a remote window whose memory cannot be mapped at the moment";
+}
+
 struct mapped_access {
     static constexpr const char* name = "lay_shm";
 
-    static bool is_usable(const imported_window& window) { return is_usable_now(window); }
+    static const char* refusal_of(const imported_window& window)
+    {
+        return is_usable_now(window) ? nullptr : reason_of_refusal(window);
+    }
     static std::optional<shm_key> offer_of(const imported_window& window, const void* buffer, std::size_t length)
     {
         return offer_to_share(window, buffer, length);
@@ -68,9 +84,7 @@ private:
         const mapped_pass pass{mapped_side(window, sources, offset), local, direction, &sources};
         const bool is_done = offer && pass.is_divisible() ? share_pass(pass, window, offset, *offer, length)
                                                           : pass.move(0, length, length);
-        return is_done                    ? nullptr
-               : has_lost_memory(sources) ? "are of memory that was taken away meanwhile"
-                                          : card_memory_failed;
+        return is_done ? nullptr : has_lost_memory(sources) ? taken_away : card_memory_failed;
     }
 };
 
@@ -99,8 +113,9 @@ bool with_word(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool 
     const imported_window& window = window_of(rkey);
     const char* reason            = "are not inside the remote window";
     if (is_inside(window, address, length)) {
-        reason = "are of a remote window that is gone";
-        if (is_usable_now(window)) {
+        if (!is_usable_now(window)) {
+            reason = reason_of_refusal(window);
+        } else {
             const reader_section section;
             const mapped_sources& sources = sources_of(window);
             if (std::byte* const word =
@@ -109,7 +124,7 @@ bool with_word(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool 
                 if (!has_lost_memory(sources)) [[likely]] {
                     return true;
                 }
-                reason = "are of memory that was taken away meanwhile";
+                reason = taken_away;
             }
         }
     }

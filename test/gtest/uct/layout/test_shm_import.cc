@@ -18,6 +18,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -173,6 +174,32 @@ TEST_F(windows_over_regions, are_followed_when_their_owner_binds_them_anew)
         EXPECT_EQ(UCS_OK, uct_ep_atomic64_post(ep, UCT_ATOMIC_OP_ADD, value,
                                                reinterpret_cast<std::uintptr_t>(target->address()), key.rkey()));
         EXPECT_EQ(first->start()[0], std::byte{6});
+    }
+    window_registry::instance().destroy(target);
+}
+
+TEST_F(windows_over_regions, are_followed_as_soon_as_there_are_descriptors)
+{
+    logs().allow("are of a remote window whose memory cannot be mapped at the moment");
+    const auto first = new_region(1 << 20), second = new_region(1 << 18);
+    std::memset(second->start(), 3, 100);
+    window* const target = window_over({first->start()}, 100);
+    {
+        const imported key(export_window(target->address()));
+        ASSERT_TRUE(key);
+        const auto plan = target->binding().plan;
+        ASSERT_TRUE(window_registry::instance().rebind(*target, {plan, {second->start()}}).has_value());
+        update_exported_window(target->address());
+        rlimit before{};
+        ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+        const rlimit none{3, before.rlim_max};
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+        std::vector<std::byte> bytes(100);
+        const auto iov = iov_of(bytes.data(), bytes.size());
+        EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+                  get_status(ep, iov, reinterpret_cast<std::uintptr_t>(target->address()), key.rkey()));
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+        EXPECT_EQ(got(key, *target, 100), std::vector<std::byte>(100, std::byte{3}));
     }
     window_registry::instance().destroy(target);
 }
