@@ -129,13 +129,6 @@ void complete_remotely(void* arg, std::uint64_t ep_id)
     stock()->put[Form](arg, &forged, sizeof(forged), 0);
 }
 
-template <handler_form Form>
-void send_notice(void* arg, std::uint64_t ep_id, const failure& refused)
-{
-    const notice told = notice::of(refused);
-    reply_with<Form>(arg, {ep_id, told.number()}, told.body(), told.body_length());
-}
-
 // Sends an empty reply to a request that awaits one, and a notice otherwise.
 template <handler_form Form>
 void refuse(void* arg, const abi::request_header& request, const failure& refused)
@@ -145,7 +138,8 @@ void refuse(void* arg, const abi::request_header& request, const failure& refuse
     if (request.req_id != 0) {
         reply_with<Form>(arg, request, &nothing, 0);
     } else {
-        send_notice<Form>(arg, request.ep_id, refused);
+        const notice told = notice::of(refused);
+        reply_with<Form>(arg, {request.ep_id, told.number()}, told.body(), told.body_length());
     }
     complete_remotely<Form>(arg, request.ep_id);
 }
@@ -256,23 +250,15 @@ bool lacks_result(const abi::atomic_request& request)
 template <handler_form Form, typename Word>
 ucs_status_t answer(void* arg, atomic_message& request, std::size_t length, unsigned flags)
 {
-    const abi::request_header asked = request.header.request;
-    Word old                        = 0;
+    Word old = 0;
     const char* const reason =
         lacks_result(request.header) ? "are swapped by a request that awaits no result" : serve(request, old);
-    // With the older protocols an empty reply completes a request as if it had a datatype, which atomics have not: the
-    // initiator gets a word of zeros, and the notice.
-    const bool gets_zeros = asked.req_id != 0 && has_old_protocols();
     if (reason != nullptr) {
-        const bool silent = asked.req_id == 0 || gets_zeros;
-        const failure refused{
-            failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word), reason, silent};
-        if (!gets_zeros) {
-            refuse<Form>(arg, asked, refused);
-            return UCS_OK;
-        }
-        report_failure(refused);
-        send_notice<Form>(arg, asked.ep_id, refused);
+        const bool silent = request.header.request.req_id == 0;
+        refuse<Form>(
+            arg, request.header.request,
+            {failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word), reason, silent});
+        return UCS_OK;
     }
     request.header.address = reinterpret_cast<std::uintptr_t>(&old);
     // libucp takes it for an operation on memory that its peers change through a device.
