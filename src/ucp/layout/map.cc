@@ -134,8 +134,9 @@ public:
     card_sources() = default;
     ~card_sources()
     {
-        for (const std::byte* const address : _addresses) {
-            hardware_keys()->free(address);
+        window_keys* const keys = hardware_keys(); // none in a child of fork(): the memory is the parent's
+        for (std::size_t i = 0; keys != nullptr && i < _addresses.size(); ++i) {
+            keys->free(_addresses[i]);
         }
     }
     card_sources(const card_sources&)            = delete;
@@ -210,7 +211,7 @@ result<cached_window*> find(map_state& state, ucp_context_h context, const conte
     const bool is_fixed = known->users > 1; // another user knows its address
     const auto choice   = is_fixed ? key_choice::always : wanted_choice();
     if (const auto made = state.complete_keys(*known, context, view, choice); !made) {
-        known->is_kept = is_fixed;
+        known->is_kept = known->is_kept && is_fixed;
         return is_fixed ? fail(made.error().code, "the window is mapped already, and in this context it cannot have a "
                                                   "hardware key: " +
                                                       made.error().message)

@@ -40,6 +40,10 @@ ucs_status_t query(const layout& layout, ucp_layout_attr_t& attr)
         return status;
     }
     const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
+    // First, because it may find no memory.
+    if (asked(UCP_LAYOUT_ATTR_FIELD_OVERLAP)) {
+        attr.overlap = to_c(layout.overlap());
+    }
     if (asked(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH)) {
         attr.packed_length = layout.packed_length();
     }
@@ -56,9 +60,6 @@ ucs_status_t query(const layout& layout, ucp_layout_attr_t& attr)
     }
     if (asked(UCP_LAYOUT_ATTR_FIELD_DEPTH)) {
         attr.depth = layout.depth();
-    }
-    if (asked(UCP_LAYOUT_ATTR_FIELD_OVERLAP)) {
-        attr.overlap = to_c(layout.overlap());
     }
     if (asked(UCP_LAYOUT_ATTR_FIELD_HASH)) {
         attr.hash = layout.hash();

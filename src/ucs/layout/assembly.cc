@@ -98,14 +98,15 @@ result<void> assembly::use(const element& item, std::uint32_t source, std::int64
             return fail(errc::exceeds_limit,
                         std::format("source {}: a bound exceeds max_offset ({})", bounds.source, limits::max_offset));
         }
-        if (++_num_uses > limits::max_span_steps) {
-            return fail(
-                errc::exceeds_limit,
-                std::format("uses of sources with user-set bounds exceed max_span_steps ({})", limits::max_span_steps));
-        }
         add_use(bounds);
         return {};
     };
+    // Also for sources that are not used, which are looked at.
+    _num_uses += item.nested == nullptr ? 1 : item.nested->num_sources();
+    if (_num_uses > limits::max_span_steps) {
+        return fail(errc::exceeds_limit, std::format("uses of sources with user-set bounds exceed max_span_steps ({})",
+                                                     limits::max_span_steps));
+    }
     if (item.nested == nullptr) {
         return item.length == 0 ? result<void>{} : add(0, 0, static_cast<std::int64_t>(item.length));
     }

@@ -59,7 +59,7 @@ private:
     nest _nest;
     std::unordered_map<const layout*, known_layout> _known;
     std::vector<user_bounds> _bounds;
-    std::uint64_t _num_uses = 0; // that use() recorded
+    std::uint64_t _num_uses = 0; // of sources, that use() looked at
     bool _has_user_bounds   = false;
 };
 

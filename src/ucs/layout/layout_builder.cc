@@ -138,6 +138,10 @@ result<void> layout_builder::set_bounds(std::span<const source_span> spans, std:
 {
     layout& layout = *_made;
     for (const user_bounds& set : bounds) {
+        if (set.source >= limits::max_sources) {
+            return fail(errc::exceeds_limit, std::format("source {} is over the limit of {} sources (max_sources)",
+                                                         set.source, limits::max_sources));
+        }
         layout._num_sources = std::max(layout._num_sources, set.source + 1);
     }
     layout._bounds.assign(layout._num_sources, {});

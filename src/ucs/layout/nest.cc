@@ -18,26 +18,27 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word)
     return state ^ (state >> 32);
 }
 
-std::uint64_t word_of(const nest_item& item)
+// Each number by itself: peers could choose items whose sums are equal.
+std::uint64_t mix(std::uint64_t state, const nest_item& item)
 {
-    // The factors keep its numbers apart.
-    return ((std::uint64_t{item.source} << 32) | item.child) * 0x9e3779b97f4a7c15u +
-           static_cast<std::uint64_t>(item.stride) * 0xc2b2ae3d27d4eb4fu + static_cast<std::uint64_t>(item.offset);
+    state = mix(state, (std::uint64_t{item.source} << 32) | item.child);
+    return mix(mix(state, static_cast<std::uint64_t>(item.stride)), static_cast<std::uint64_t>(item.offset));
 }
 
 // Peers choose layouts, and so the nodes.
 std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const nest_item> items)
 {
     // Each step waits for the one before, so several rows of steps go on at a time.
-    std::uint64_t rows[4] = {mix(mix(items.size() ^ process_secret(), count), length), 1, 2, 3};
-    std::size_t i         = 0;
+    const std::uint64_t begin = mix(mix(items.size() ^ process_secret(), count), length);
+    std::uint64_t rows[4]     = {begin, mix(begin, 1), mix(begin, 2), mix(begin, 3)};
+    std::size_t i             = 0;
     for (; i + 4 <= items.size(); i += 4) {
         for (std::size_t row = 0; row < 4; ++row) {
-            rows[row] = mix(rows[row], word_of(items[i + row]));
+            rows[row] = mix(rows[row], items[i + row]);
         }
     }
     for (; i < items.size(); ++i) {
-        rows[0] = mix(rows[0], word_of(items[i]));
+        rows[0] = mix(rows[0], items[i]);
     }
     return mix(mix(mix(rows[0], rows[1]), rows[2]), rows[3]);
 }
@@ -117,6 +118,11 @@ result<nest_node> nest::describe(std::uint64_t count, std::span<const nest_item>
     // So many lengths within their limit add up.
     constexpr std::size_t max_run = 1 << 16;
     static_assert(max_run * limits::max_length + limits::max_length < std::uint64_t{1} << 63);
+    if (_items.size() + items.size() > limits::max_built_entries) {
+        return fail(errc::exceeds_limit, std::format("more than {} entries of loops would have to be built on the way "
+                                                     "to the layout (max_built_entries)",
+                                                     limits::max_built_entries));
+    }
     nest_node node{.count = count, .lb = INT64_MAX, .ub = INT64_MIN, .num_sources = 0};
     for (std::size_t i = 0; i < items.size() && node.packed_length <= limits::max_length;) {
         // Most items of long lists have the same child.

@@ -37,14 +37,18 @@ public:
 
     overlap run()
     {
-        if (count_nests() > limits::max_overlap_nests) {
+        const std::uint64_t number = count_nests();
+        if (number > limits::max_overlap_nests || number * _of.depth() > limits::max_overlap_strides) {
             return overlap::maybe;
         }
-        _nests.reserve(count_nests());
+        _nests.reserve(number);
         collect(_of.root().child, _of.root().source, _of.root().offset, _of.root().offset);
         for (const strided_nest& nest : _nests) {
             if (note(overlaps_itself(nest)) == overlap::some) {
                 return overlap::some;
+            }
+            if (_budget == 0) {
+                return overlap::maybe;
             }
         }
         return sweep();

@@ -63,7 +63,7 @@ typedef struct ucp_layout_attr {
  * @param [in]     layout  The layout.
  * @param [in,out] attr    field_mask selects the fields to fill in.
  *
- * @return UCS_OK, or UCS_ERR_INVALID_PARAM for an unknown field bit.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM for an unknown field bit, or UCS_ERR_NO_MEMORY (only for @e overlap).
  */
 ucs_status_t ucp_layout_query(ucp_layout_h layout, ucp_layout_attr_t *attr);
 

@@ -1,4 +1,5 @@
 // Every limit of limits.h from both sides, and the names in the messages.
+#include "support/must.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 
@@ -69,6 +70,11 @@ TEST(limits, sources)
     expect_limit(make_iov({&above, 1}), "source", "max_sources");
     EXPECT_TRUE(resize(**last, 0, 8, limits::max_sources - 1).has_value());
     expect_limit(resize(**last, 0, 8, limits::max_sources), "source", "max_sources");
+    // Sources that have bounds and no bytes.
+    const auto empty = must(resize(*must(make_contig(0, {8, nullptr})), 0, 64));
+    const iov_part at_last{limits::max_sources - 1, 0, {0, empty}};
+    const iov_part behind{1, 0, {0, must(make_iov({&at_last, 1}))}};
+    expect_limit(make_iov({&behind, 1}), "source", "max_sources");
 }
 
 TEST(limits, dims)
