@@ -20,4 +20,17 @@ void hold_over_fork()
     pthread_atfork([] { lock().lock(); }, [] { lock().unlock(); }, [] { lock().unlock(); });
 }
 
+// The one object of its type, whose `lock` fork holds from the first call on. It is never destroyed: destructors that
+// run later may use it.
+template <typename Object>
+Object& only_one_over_fork()
+{
+    static Object& only = *[] {
+        auto* const made = new Object;
+        hold_over_fork<[]() -> std::mutex& { return only_one_over_fork<Object>().lock; }>();
+        return made;
+    }();
+    return only;
+}
+
 } // namespace ucxl

@@ -39,15 +39,9 @@ struct kept_watch {
     watch_ptr current;
 };
 
-// Never destroyed: contexts may be made until the process ends.
 kept_watch& kept()
 {
-    static kept_watch& only = *[] {
-        auto* const made = new kept_watch;
-        hold_over_fork<[]() -> std::mutex& { return kept().lock; }>();
-        return made;
-    }();
-    return only;
+    return only_one_over_fork<kept_watch>();
 }
 
 watch_ptr current_watch()

@@ -46,13 +46,7 @@ struct watcher {
 
 watcher& the_watcher()
 {
-    // Never destroyed: destructors that run later may report failures.
-    static watcher& only = *[] {
-        auto* const made = new watcher;
-        hold_over_fork<[]() -> std::mutex& { return the_watcher().lock; }>();
-        return made;
-    }();
-    return only;
+    return only_one_over_fork<watcher>();
 }
 
 // Failures are told under locks of others, so fork takes it after these: it is made when the library is loaded.

@@ -106,13 +106,6 @@ struct notice {
 
 static_assert(std::endian::native == std::endian::little, "the first byte of a length is its low one");
 
-// Whether libucp works with UCX's older protocols. Sees the option of the process only, not that of a single context.
-bool has_old_protocols()
-{
-    static const bool answer = abi::has_old_protocols();
-    return answer;
-}
-
 template <handler_form Form>
 void reply_with(void* arg, const abi::request_header& request, const void* bytes, std::uint64_t length)
 {
@@ -173,6 +166,14 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
     return UCS_OK;
 }
 
+// Whether libucp's handler takes every address for host memory, as that of UCX's older protocols does. Sees the option
+// of the process only, not that of a single context.
+bool takes_windows_for_host_memory()
+{
+    static const bool answer = abi::has_old_protocols();
+    return answer;
+}
+
 // Why libucp cannot serve the get, or null.
 const char* refusal_of_get(const abi::get_request& request)
 {
@@ -182,8 +183,7 @@ const char* refusal_of_get(const abi::get_request& request)
     if (found == nullptr) {
         return not_in_a_window;
     }
-    // The older handler takes every address for host memory.
-    return has_old_protocols() && !found->is_identity()
+    return takes_windows_for_host_memory() && !found->is_identity()
                ? "cannot be read with UCX_PROTO_ENABLE=n, by peers that have no other way"
                : nullptr;
 }

@@ -50,12 +50,7 @@ struct own_page {
 
 own_page& the_page()
 {
-    static own_page& page = *[] {
-        auto* const made = new own_page;
-        hold_over_fork<[]() -> std::mutex& { return the_page().lock; }>();
-        return made;
-    }();
-    return page;
+    return only_one_over_fork<own_page>();
 }
 
 // Others take it under locks of theirs, so fork takes it after these: it is made when the library is loaded.
