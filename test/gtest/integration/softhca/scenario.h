@@ -2,8 +2,13 @@
 // throws, which ends the program with its message.
 #pragma once
 
+#include <infiniband/mlx5dv.h>
+
 namespace ucxl::softhca::test
 {
+
+// The parts of a queue pair. From now on its doorbells trap.
+mlx5dv_qp parts_of(ibv_qp* queue_pair);
 
 int killed_peers(int rounds);
 int killed(int with_its_parent);

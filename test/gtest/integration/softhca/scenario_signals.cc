@@ -42,6 +42,18 @@ endpoint* busy = nullptr;
 
 } // namespace
 
+mlx5dv_qp parts_of(ibv_qp* queue_pair)
+{
+    mlx5dv_obj object{};
+    mlx5dv_qp parts{};
+    object.qp.in  = queue_pair;
+    object.qp.out = &parts;
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
+        die("mlx5dv_init_obj");
+    }
+    return parts;
+}
+
 int own_fault_handler(int late)
 {
     if (late == 0) {
@@ -53,13 +65,7 @@ int own_fault_handler(int late)
         install_own_handler();
     }
     // The handler must not see a trapping doorbell, nor a copy from unmapped memory.
-    mlx5dv_obj object{};
-    mlx5dv_qp direct{};
-    object.qp.in  = here.queue_pair();
-    object.qp.out = &direct;
-    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
-        die("mlx5dv_init_obj");
-    }
+    (void)parts_of(here.queue_pair());
     here.write(0, 2048, 64, 1);
     here.finish_one();
     static volatile std::uintptr_t wild                    = 64;
@@ -74,13 +80,7 @@ int blocked_signals_and_direct_doorbells(int)
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     endpoint here(4096);
     here.connect(here.own());
-    mlx5dv_obj object{};
-    mlx5dv_qp direct{};
-    object.qp.in  = here.queue_pair();
-    object.qp.out = &direct;
-    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
-        die("mlx5dv_init_obj");
-    }
+    const mlx5dv_qp direct = parts_of(here.queue_pair());
     // A NOP, posted as a program posts it that knows the card: WQE, doorbell record, doorbell.
     std::jthread([&] {
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -96,6 +96,7 @@ int blocked_signals_and_direct_doorbells(int)
         std::memcpy(&first, control, sizeof(first));
         *static_cast<volatile std::uint64_t*>(direct.bf.reg) = first;
     }).join();
+    mlx5dv_obj object{};
     mlx5dv_cq entries{};
     object.cq.in  = here.queue();
     object.cq.out = &entries;
