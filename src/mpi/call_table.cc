@@ -203,6 +203,7 @@ void read_handles()
     read_handle(all.no_proc_message, "ompi_message_no_proc");
     read_handle(all.no_op, "ompi_mpi_op_no_op");
     read_handle(all.null_request, "ompi_request_null");
+    read_handle(all.null_session, "ompi_mpi_instance_null");
     read_handle(all.null_win, "ompi_mpi_win_null");
 }
 #else

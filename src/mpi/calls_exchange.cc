@@ -63,14 +63,51 @@ template <typename Next, typename Count>
     return std::apply(next, std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(status)));
 }
 
+// The datatype for what a request sends while it receives: a copy where MPI ends it.
+class lent_type
+{
+public:
+    lent_type(MPI_Datatype type, partner to, partner from)
+        : _type(type), _is_copied(to.rank != MPI_PROC_NULL && from.rank != MPI_PROC_NULL &&
+                                  isendrecv_ends_datatypes() && PMPI_Type_dup(type, &_type) == MPI_SUCCESS)
+    {
+    }
+    lent_type(const lent_type&)            = delete;
+    lent_type& operator=(const lent_type&) = delete;
+    ~lent_type()
+    {
+        if (_is_copied) {
+            PMPI_Type_free(&_type);
+        }
+    }
+
+    MPI_Datatype type() const { return _type; }
+    // A request that has started ends it. Returns `result`.
+    int give_if_started(int result)
+    {
+        _is_copied = _is_copied && result != MPI_SUCCESS;
+        return result;
+    }
+
+private:
+    MPI_Datatype _type;
+    bool _is_copied;
+};
+
 template <typename Next, typename Count>
 [[gnu::noinline]] int start_exchange_taken(Next* next, taken_sides taken, sent_side<Count> sent, partner to,
                                            received_side<Count> received, partner from, MPI_Comm comm,
                                            MPI_Request* request)
 {
     return start_on(taken.borrow(sent, received, comm), request, [&](const held_windows& windows) {
-        return std::apply(next,
-                          std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(request)));
+        auto arguments = std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(request));
+        if (!windows[0]) {
+            return std::apply(next, arguments);
+        }
+        auto& sent_type = std::get<2>(arguments);
+        lent_type lent(sent_type, to, from);
+        sent_type = lent.type();
+        return lent.give_if_started(std::apply(next, arguments));
     });
 }
 
@@ -118,9 +155,10 @@ int start_replace(Next* next, Exchange* by, received_side<Count> side, partner t
         into.is_taken ? hold_packed(packed_side::of(side.buffer, side.count, side.type, direction::send)) : nullptr;
     if (things != nullptr) {
         things->begin();
-        const int result = std::apply(
-            by, std::tuple_cat(std::tuple(things->side().data(), side.count, things->side().type(0)), to.arguments(),
-                               side.arguments(into.window), from.arguments(), std::tuple(comm, request)));
+        lent_type lent(things->side().type(0), to, from);
+        const int result = lent.give_if_started(
+            std::apply(by, std::tuple_cat(std::tuple(things->side().data(), side.count, lent.type()), to.arguments(),
+                                          side.arguments(into.window), from.arguments(), std::tuple(comm, request))));
         if (result == MPI_SUCCESS) {
             things->windows[0] = std::move(into.window);
             requests::hold(*request, std::move(things));

@@ -1,4 +1,4 @@
-// The start and the end of MPI, and the datatypes that programs commit in between.
+// The start and the end of MPI, and the datatypes that programs commit and free in between.
 #include "call.h"
 #include "contexts.h"
 #include "library.h"
@@ -12,10 +12,54 @@ namespace
 
 using namespace ucxl::mpi;
 
-// A program may start MPI as a whole and, also instead of that, by sessions. The library is there from the first of
-// these until the last one has ended.
-std::mutex lock;
-unsigned num_users = 0;
+// A program may start MPI as a whole, the world, and, also instead of that, by sessions. The library is there from the
+// first of these until the last one has ended.
+struct users_of_mpi {
+    std::recursive_mutex lock; // a tool may start MPI by another call than the program
+    bool is_starting      = false;
+    bool has_world        = false;
+    bool is_attached      = false; // MPI says when the world ends
+    unsigned num_sessions = 0;
+
+    bool any() const { return has_world || num_sessions > 0; }
+};
+users_of_mpi users;
+
+// Under the lock.
+void stop_after_last()
+{
+    if (!users.any()) {
+        library::stop();
+        contexts::end();
+    }
+}
+
+void leave_world()
+{
+    if (users.has_world) {
+        users.has_world = users.is_attached = false;
+        target_memory::leave_world();
+        stop_after_last();
+    }
+}
+
+// MPI deletes what is attached to MPI_COMM_SELF as soon as it begins to end; for MPICH that is when the last session
+// has ended, too. A tool may hide MPI_Finalize.
+int leave_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
+{
+    const std::lock_guard guard(users.lock);
+    leave_world();
+    return MPI_SUCCESS;
+}
+
+void attach_end_of_world()
+{
+    int keyval = MPI_KEYVAL_INVALID;
+    if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, leave_with_mpi, &keyval, nullptr) == MPI_SUCCESS) {
+        users.is_attached = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+        PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
+    }
+}
 
 template <typename Start>
 int start_first(way_of_start way, Start&& begin)
@@ -36,52 +80,61 @@ int start_first(way_of_start way, Start&& begin)
     return result;
 }
 
+void note_start(way_of_start way, bool is_first)
+{
+    if (way == way_of_start::session) {
+        ++users.num_sessions;
+        return;
+    }
+    users.has_world = true;
+    if (library::is_active()) {
+        attach_end_of_world();
+    }
+    // Also if the library has found a reason to stay out: the other processes may not have.
+    target_memory::start(is_first);
+}
+
 template <typename Start>
 int start_mpi(way_of_start way, Start&& begin)
 {
-    const std::lock_guard guard(lock);
-    const bool is_first = num_users == 0;
+    const std::lock_guard guard(users.lock);
+    if (users.is_starting) {
+        return begin();
+    }
+    users.is_starting   = true;
+    const bool is_first = !users.any();
     const int result    = is_first ? start_first(way, begin) : begin();
     if (result == MPI_SUCCESS) {
-        ++num_users;
-        // Also if the library has found a reason to stay out: the other processes may not have.
-        if (way == way_of_start::world) {
-            target_memory::start(is_first);
-        }
+        note_start(way, is_first);
     }
+    users.is_starting = false;
     return result;
-}
-
-template <typename End>
-int end_mpi(End&& end)
-{
-    {
-        const std::lock_guard guard(lock);
-        if (num_users > 0 && --num_users == 0) {
-            library::stop();
-            contexts::end();
-        }
-    }
-    return end();
 }
 
 // Programs and libraries may end their requests and windows in what MPI calls when it deletes the attributes of
-// MPI_COMM_SELF, first of all. The oldest of these is the library's own, and stops it.
+// MPI_COMM_SELF, first of all. The oldest of these is the library's own, and leaves the world.
 int end_world()
 {
-    bool is_last = false;
     {
-        const std::lock_guard guard(lock);
-        is_last = num_users > 0 && --num_users == 0;
-        if (is_last && !library::stops_with_mpi()) {
-            library::stop();
+        const std::lock_guard guard(users.lock);
+        if (!users.is_attached) {
+            leave_world();
         }
     }
-    const int result = next_MPI_Finalize();
-    if (is_last) {
-        contexts::end();
+    return next_MPI_Finalize();
+}
+
+int end_session(MPI_Session* session)
+{
+    const bool is_open = session != nullptr && *session != MPI_SESSION_NULL;
+    {
+        const std::lock_guard guard(users.lock);
+        if (is_open && users.num_sessions > 0) {
+            --users.num_sessions;
+            stop_after_last();
+        }
     }
-    return result;
+    return next_MPI_Session_finalize(session);
 }
 
 } // namespace
@@ -108,7 +161,7 @@ UCXL_MPI_CALL own_MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Se
 
 UCXL_MPI_CALL own_MPI_Session_finalize(MPI_Session* session)
 {
-    return end_mpi([&] { return next_MPI_Session_finalize(session); });
+    return end_session(session);
 }
 
 UCXL_MPI_CALL own_MPI_Type_commit(MPI_Datatype* type)
@@ -128,4 +181,13 @@ UCXL_MPI_CALL own_MPI_Type_dup(MPI_Datatype type, MPI_Datatype* copy)
         library::note_copy(type, *copy);
     }
     return result;
+}
+
+// Before MPI gives the handle to another datatype, which may not be committed.
+UCXL_MPI_CALL own_MPI_Type_free(MPI_Datatype* type)
+{
+    if (type != nullptr) {
+        note_free(*type);
+    }
+    return next_MPI_Type_free(type);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <link.h>
 #include <string_view>
@@ -188,6 +189,24 @@ bool has_other_handles() noexcept
            std::string_view(file_of_mpi()).find("libmpi_abi") != std::string_view::npos;
 }
 #endif
+
+bool isendrecv_ends_datatypes() noexcept
+{
+    static const bool found = [] {
+        if (implementation_below() != implementation::mpich) {
+            return false;
+        }
+        const library_version version;
+        const std::string_view release = line_of(version.text(), "MPICH Version:");
+        int major = 0, minor = 0;
+        const auto point = std::from_chars(release.data(), release.data() + release.size(), major).ptr;
+        if (point != release.data() + release.size() && *point == '.') {
+            std::from_chars(point + 1, release.data() + release.size(), minor);
+        }
+        return major < 4 || (major == 4 && minor < 3);
+    }();
+    return found;
+}
 
 const char* why_without_ucx() noexcept
 {

@@ -58,6 +58,9 @@ handle_range own_type_handles() noexcept;
 // Whether this is one of MPI's own datatypes that consist of numbers. MPI is not asked: a wrong handle is an error of
 // the call and its window, not of a question in between, after which the handler of MPI_COMM_WORLD ends the program.
 bool is_own_number(MPI_Datatype type) noexcept;
+// Whether MPI ends the datatype of what MPI_Isendrecv and MPI_Isendrecv_replace send: before 4.3, MPICH gives it back
+// once more than it took it.
+bool isendrecv_ends_datatypes() noexcept;
 // Null if MPI moves messages by UCX, otherwise what to say. After MPI has started.
 const char* why_without_ucx() noexcept;
 

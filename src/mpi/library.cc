@@ -44,24 +44,6 @@ int forget(MPI_Datatype type, int /*keyval*/, void* /*value*/, void* /*extra*/)
     return MPI_SUCCESS;
 }
 
-// MPI deletes what is attached to MPI_COMM_SELF as soon as it begins to end. A tool may hide MPI_Finalize.
-int stop_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
-{
-    library::stop();
-    return MPI_SUCCESS;
-}
-
-std::atomic<bool> is_attached{false};
-
-void attach_stop()
-{
-    int keyval = MPI_KEYVAL_INVALID;
-    if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, stop_with_mpi, &keyval, nullptr) == MPI_SUCCESS) {
-        is_attached = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
-        PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
-    }
-}
-
 void leave_to_mpi(const char* reason)
 {
     log_info("datatypes are left to MPI: %s", reason);
@@ -70,11 +52,6 @@ void leave_to_mpi(const char* reason)
 }
 
 } // namespace
-
-bool library::stops_with_mpi()
-{
-    return is_attached;
-}
 
 bool library::has_world()
 {
@@ -160,9 +137,6 @@ void library::start()
     }
     if (PMPI_Type_create_keyval(copy_none<MPI_Datatype>, forget, &type_keyval, nullptr) != MPI_SUCCESS) {
         return;
-    }
-    if (has_world()) {
-        attach_stop();
     }
     is_started.store(true, std::memory_order_release);
     const handle_range own = own_type_handles();

@@ -32,8 +32,6 @@ public:
     static void stop();
 
     static bool is_active();
-    // Whether MPI stops it in MPI_Finalize, after all that programs have attached to MPI_COMM_SELF.
-    static bool stops_with_mpi();
     // Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: not in a program that has sessions only.
     static bool has_world();
     // A program copied this datatype, which may not be committed.

@@ -65,7 +65,8 @@
 #define UCXL_CALLS_WITHOUT_COUNTS(DO)                                                                                  \
     DO(Init, start_of_mpi, nothing) DO(Init_thread, start_of_mpi, nothing) DO(Finalize, start_of_mpi, nothing)         \
     DO(Session_init, start_of_mpi, nothing) DO(Session_finalize, start_of_mpi, nothing)                                \
-    DO(Type_commit, nothing, nothing) DO(Type_dup, nothing, nothing) DO(Mprobe, nothing, probes)                       \
+    DO(Type_commit, nothing, nothing) DO(Type_dup, nothing, nothing) DO(Type_free, nothing, nothing)                   \
+    DO(Mprobe, nothing, probes)                                                                                        \
     DO(Improbe, nothing, probes) DO(Psend_init, requests | partitions, nothing)                                        \
     DO(Precv_init, requests | partitions, nothing) DO(Pready, nothing, partitions)                                     \
     DO(Pready_list, nothing, partitions) DO(Pready_range, nothing, partitions) DO(Parrived, nothing, partitions)       \
@@ -115,7 +116,7 @@
     DO(Group_free) DO(Group_translate_ranks) DO(Initialized) DO(Query_thread) DO(T_cvar_get_index)                     \
     DO(T_cvar_handle_alloc) DO(T_cvar_handle_free) DO(T_cvar_read) DO(T_finalize)                                      \
     DO(T_init_thread) DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval)                  \
-    DO(Type_free) DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x)               \
+    DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x)               \
     DO(Type_get_name) DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector)                     \
     DO(Win_create_keyval) DO(Win_free_keyval) DO(Win_get_attr) DO(Win_set_attr)                                        \
     UCXL_QUERIES_WITH_LARGE_COUNTS(DO) UCXL_QUERIES_OF_ABI(DO)
@@ -155,6 +156,7 @@ struct openmpi_handles {
     MPI_Message null_message = nullptr, no_proc_message = nullptr;
     MPI_Op no_op             = nullptr;
     MPI_Request null_request = nullptr;
+    MPI_Session null_session = nullptr;
     MPI_Win null_win         = nullptr;
 };
 extern openmpi_handles handles_below;
@@ -173,6 +175,7 @@ extern openmpi_handles handles_below;
 #undef MPI_MESSAGE_NULL
 #undef MPI_NO_OP
 #undef MPI_REQUEST_NULL
+#undef MPI_SESSION_NULL
 #undef MPI_SHORT_INT
 #undef MPI_WIN_NULL
 #define MPI_BYTE (ucxl::mpi::handles_below.byte)
@@ -184,6 +187,7 @@ extern openmpi_handles handles_below;
 #define MPI_MESSAGE_NULL (ucxl::mpi::handles_below.null_message)
 #define MPI_NO_OP (ucxl::mpi::handles_below.no_op)
 #define MPI_REQUEST_NULL (ucxl::mpi::handles_below.null_request)
+#define MPI_SESSION_NULL (ucxl::mpi::handles_below.null_session)
 #define MPI_SHORT_INT (ucxl::mpi::handles_below.short_int)
 #define MPI_WIN_NULL (ucxl::mpi::handles_below.null_win)
 #endif

@@ -116,7 +116,7 @@ bool one_pass::is_worth(const traffic& moved)
 known_type* one_pass::find(MPI_Datatype type, MPI_Count count) noexcept
 {
     MPI_Count size = 0;
-    if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0 ||
+    if (!is_own_number(type) || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0 ||
         count < static_cast<MPI_Count>(min_length) / size) {
         return nullptr;
     }

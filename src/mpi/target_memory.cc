@@ -323,15 +323,20 @@ void target_memory::start(bool is_first) noexcept
     }
 }
 
+void target_memory::leave_world() noexcept
+{
+    for (auto& each : takes_part) {
+        each.store(false, std::memory_order_relaxed);
+    }
+}
+
 void target_memory::stop() noexcept
 {
+    leave_world();
     for (known_window* const each : windows.clear()) {
         delete each;
     }
     num_windows.store(0, std::memory_order_relaxed);
-    for (auto& each : takes_part) {
-        each.store(false, std::memory_order_relaxed);
-    }
     if (keyval != MPI_KEYVAL_INVALID) {
         PMPI_Win_free_keyval(&keyval); // it lives as long as what is attached
     }

@@ -23,6 +23,8 @@ public:
     // After MPI_Init, whatever the library has made of it: all processes of a job do this, or none does. One that has
     // had a session before takes no part.
     static void start(bool is_first) noexcept;
+    // Before MPI_COMM_WORLD ends, by whose ranks the processes of new windows are known.
+    static void leave_world() noexcept;
     // Before MPI ends.
     static void stop() noexcept;
 

@@ -56,6 +56,14 @@ inline void note_commit(MPI_Datatype type)
     }
 }
 
+// A program frees this datatype.
+inline void note_free(MPI_Datatype type)
+{
+    if (!own_types::has(type)) {
+        uses_of_types.end(type);
+    }
+}
+
 // Finds out what a datatype is. Returns what is known of it from now on. The library defines it, which knows what is
 // attached to datatypes.
 known_type* learn(MPI_Datatype type) noexcept;

@@ -2,7 +2,7 @@
 //
 // Many libraries make a datatype for each message and free it (BLACS, FFTs). Finding out what one is takes as long as
 // packing some 30 KB, so it is not done before the datatype has moved a multiple of that. Until then only a number is
-// kept of it, in a table of fixed size that its handle chooses: nothing has to be removed when it is freed.
+// kept of it, in a table of fixed size that its handle chooses.
 //
 // Thread safe. Two datatypes that get the same place forget each other, which costs time only.
 #pragma once
@@ -31,7 +31,7 @@ public:
     {
         return place_of(number_of(type)).key.load(std::memory_order_relaxed) == number_of(type);
     }
-    // It is known from now on.
+    // It is known from now on, or ends.
     void end(MPI_Datatype type) noexcept { place_of(number_of(type)).key.store(0, std::memory_order_relaxed); }
     // Counts uses of one that nothing is known of, and returns whether that is all. If not, it may be wanted. Calls
     // nothing and needs few registers: this is a part of every call of the program.

@@ -1,4 +1,5 @@
 // A profiling tool as there were many before MPI 3: it counts waits, and knows nothing of nonblocking collective calls.
+// It starts MPI by another call than the program.
 //
 // Compiled into the program, or preloaded. BY_DLSYM: it looks for MPI itself, so nobody can stand behind it.
 #include <cstdio>
@@ -11,6 +12,12 @@ namespace
 long waits = 0;
 
 } // namespace
+
+extern "C" int MPI_Init(int* argc, char*** argv)
+{
+    int provided = 0;
+    return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
 
 extern "C" int MPI_Wait(MPI_Request* request, MPI_Status* status)
 {

@@ -1,7 +1,8 @@
 // A program that ends its requests late: one by a flush, and one in the callback that MPI calls first of all in
 // MPI_Finalize. Each process prints "N wrong" for each of them.
 //
-// usage: mpirun -n 2 mpi_end_calls_MPI
+// usage: mpirun -n 2 mpi_end_calls_MPI [session]
+//        session: it has a session before MPI_Init, which ends before MPI does
 #include <cstdio>
 #include <mpi.h>
 #include <vector>
@@ -75,7 +76,14 @@ void get(int rank, MPI_Datatype own)
 
 int main(int argc, char** argv)
 {
+    MPI_Session session = MPI_SESSION_NULL;
+    if (argc > 1) {
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    }
     MPI_Init(&argc, &argv);
+    if (argc > 1) {
+        MPI_Session_finalize(&session);
+    }
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const MPI_Datatype own = numbers_every(stride);

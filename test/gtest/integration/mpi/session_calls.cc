@@ -1,8 +1,8 @@
 // A program that starts MPI by a session: a message of a derived datatype on a communicator of all processes, twice,
 // with a session in between that ends earlier. It calls MPI_Init then, and puts into windows of both communicators, if
-// it is told to.
+// it is told to. Or it calls MPI_Init first, and MPI_Finalize while a message of the session is on its way.
 //
-// usage: mpirun -n 2 mpi_session_calls_MPI [init]
+// usage: mpirun -n 2 mpi_session_calls_MPI [init | outlive]
 #include <cstdio>
 #include <cstring>
 #include <mpi.h>
@@ -21,7 +21,8 @@ MPI_Comm all_processes(MPI_Session session)
     return comm;
 }
 
-long exchange(MPI_Comm comm)
+// Ends in between what it is told to end.
+long exchange(MPI_Comm comm, int (*end)() = nullptr)
 {
     constexpr int number = 1000, stride = 3;
     int rank = 0, size = 0;
@@ -32,9 +33,16 @@ long exchange(MPI_Comm comm)
     MPI_Type_vector(number, 1, stride, MPI_INT, &column);
     MPI_Type_commit(&column);
     std::vector<int> sent(number * stride, rank), received(number * stride, -1);
-    const int peer = (rank + 1) % size;
-    MPI_Sendrecv(sent.data(), 1, column, peer, 0, received.data(), 1, column, (rank + size - 1) % size, 0, comm,
-                 MPI_STATUS_IGNORE);
+    const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    if (end == nullptr) {
+        MPI_Sendrecv(sent.data(), 1, column, next, 0, received.data(), 1, column, previous, 0, comm, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Request request;
+        MPI_Irecv(received.data(), 1, column, previous, 0, comm, &request);
+        end();
+        MPI_Send(sent.data(), 1, column, next, 0, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     for (std::size_t i = 0; i < received.size(); ++i) {
         wrong += received[i] != (i % stride == 0 && i < stride * number ? (rank + size - 1) % size : -1);
     }
@@ -70,16 +78,24 @@ long put(MPI_Comm comm)
 
 int main(int argc, char** argv)
 {
+    const char* const order = argc > 1 ? argv[1] : "";
+    const bool outlives     = std::strcmp(order, "outlive") == 0;
+    if (outlives) {
+        MPI_Init(&argc, &argv);
+    }
     MPI_Session first, second;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &first);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
     MPI_Session_finalize(&second);
     MPI_Comm comm    = all_processes(first);
     long wrong       = exchange(comm) + exchange(comm);
-    const bool inits = argc > 1 && std::strcmp(argv[1], "init") == 0;
+    const bool inits = std::strcmp(order, "init") == 0;
     if (inits) {
         MPI_Init(&argc, &argv);
         wrong += put(MPI_COMM_WORLD) + put(comm);
+    }
+    if (outlives) {
+        wrong += exchange(comm, MPI_Finalize) + exchange(comm);
     }
     std::printf("%ld wrong\n", wrong);
     MPI_Comm_free(&comm);
