@@ -157,6 +157,7 @@ result<void> layout_builder::set_bounds(std::span<const source_span> spans, std:
         layout._bounds[set.source].lb = set.lb;
         layout._bounds[set.source].ub = set.ub;
     }
+    drop_unused_sources();
     return {};
 }
 

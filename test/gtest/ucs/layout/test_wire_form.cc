@@ -96,6 +96,19 @@ TEST(wire_form, may_set_bounds)
     EXPECT_EQ(read_form->bounds(0).true_ub, 20);
 }
 
+// Its lower and its upper bound of 16 are moved to 0, where they say nothing.
+TEST(wire_form, of_a_source_without_bytes_and_bounds_is_that_of_none)
+{
+    const layout_ptr empty = must(resize(*must(make_contig(0, {.length = 8})), 16, 0));
+    const layout_ptr made  = must(make_iov(std::vector<iov_part>{{0, 0, {.length = 8}}, {1, -16, {.nested = empty}}}));
+    const layout_ptr same  = must(make_iov(std::vector<iov_part>{{0, 0, {.length = 8}}}));
+    EXPECT_EQ(made->num_sources(), 1u);
+    EXPECT_EQ(*made, *same);
+    bytes wire_form(wire_length(*made));
+    must(pack_wire(*made, std::as_writable_bytes(std::span(wire_form))));
+    EXPECT_EQ(*must(read(wire_form)), *made);
+}
+
 TEST(wire_form, that_ends_early_is_malformed)
 {
     for (std::size_t length = 0; length < two_blocks.size(); ++length) {
