@@ -29,10 +29,11 @@ namespace
 {
 
 struct opened_library {
-    std::mutex lock;
-    bool is_tried = false;
+    std::mutex lock;                   // while it is opened; never in a child, which may have inherited it
+    std::atomic<bool> is_tried{false}; // after which nothing but `keys` changes
+    std::atomic<bool> is_child{false};
     std::atomic<window_keys*> keys{nullptr};
-    std::string reason = "UCX has not opened its devices yet";
+    std::string reason;
 };
 
 opened_library& state()
@@ -162,11 +163,13 @@ window_keys* open_keys(std::string& reason)
 void open_once() noexcept
 {
     auto& opened = state();
-    const std::lock_guard guard(opened.lock);
-    if (opened.is_tried) {
+    if (opened.is_tried.load(std::memory_order_acquire)) {
         return;
     }
-    opened.is_tried = true;
+    const std::lock_guard guard(opened.lock);
+    if (opened.is_tried.load(std::memory_order_relaxed)) {
+        return;
+    }
     try {
         std::string reason;
         opened.keys   = open_keys(reason);
@@ -175,6 +178,7 @@ void open_once() noexcept
     } catch (const std::exception& failure) {
         ucs_debug("hardware keys for windows: %s", failure.what());
     }
+    opened.is_tried.store(true, std::memory_order_release);
 }
 
 } // namespace
@@ -187,7 +191,10 @@ void watch_for_devices()
     });
     on_device_query(open_once);
     // The queue pairs and doorbells are the parent's. A child leaves them, and its windows have no keys.
-    pthread_atfork(nullptr, nullptr, [] { state().keys = nullptr; });
+    pthread_atfork(nullptr, nullptr, [] {
+        state().keys     = nullptr;
+        state().is_child = state().is_tried = true;
+    });
 }
 
 window_content content_of(const window_binding& binding)
@@ -217,9 +224,11 @@ bool was_device_opened()
 
 std::string why_no_hardware_keys()
 {
-    auto& opened = state();
-    const std::lock_guard guard(opened.lock);
-    return opened.reason;
+    const auto& opened = state();
+    if (opened.is_child.load(std::memory_order_acquire)) {
+        return "a process that was forked has no keys";
+    }
+    return opened.is_tried.load(std::memory_order_acquire) ? opened.reason : "UCX has not opened its devices yet";
 }
 
 } // namespace ucxl
