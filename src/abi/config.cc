@@ -142,6 +142,12 @@ bool is_valid(const option& option, const char* value)
     return true;
 }
 
+bool read_value(const option& option, const char* value, void* values)
+{
+    const auto parser = parser_of(option);
+    return parser.functions.read(value, static_cast<std::byte*>(values) + option.offset, parser.arg) != 0;
+}
+
 std::string expected_value(const option& option)
 {
     std::array<char, 128> text{};

@@ -46,6 +46,9 @@ ucs_config_field_t* make_fields(std::span<const option> options);
 
 bool is_valid(const option& option, const char* value);
 
+// Stores the value of an option at its place in `values`. Returns false if it is bad; what is stored is then undefined.
+bool read_value(const option& option, const char* value, void* values);
+
 // What UCX expects as the value, in words.
 std::string expected_value(const option& option);
 

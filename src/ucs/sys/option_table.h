@@ -1,7 +1,7 @@
 // A table of options, UCX_<PREFIX><NAME>, in UCX's own configuration system: `ucx_info -cf` shows it.
 //
-// What is wrong in the environment is said once and by name; UCX's own parser names the field without its prefix, and
-// not at all what it belongs to.
+// A bad value, of the environment or of a configuration file, is said once and by the option's full name; UCX's own
+// parser names the field without its prefix, and not at all what it belongs to.
 //
 // Example:
 //     constexpr abi::option options[] = {{"CACHE_SIZE", "64", "Windows kept", offsetof(cache_options, size), ...}};
@@ -14,7 +14,9 @@
 #include "sys/error.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 
 namespace ucxl
 {
@@ -35,11 +37,19 @@ protected:
 
     // Fills in `values`. Errors: invalid_param, with the variable, its value and what was expected.
     result<void> read_into(void* values);
+    // The same, but each bad value is logged, and that option has its default. Errors: no UCX is in use, no memory.
+    result<void> read_good_into(void* values);
     static void log_defaults(const error& error);
 
 private:
     // In the form of the UCX in use, once. Returns false if there is none, or no memory.
     bool make();
+    // `on_bad` logs a bad value or returns it as the error.
+    result<void> read_into(void* values, result<void> (*on_bad)(const error& bad));
+    std::string variable_of(const abi::option& option) const;
+    // From the environment, or else from a configuration file. None if it is nowhere.
+    std::optional<std::string> text_of(const abi::option& option) const;
+    result<void> check(const abi::option& option) const;
 
     const char* _name;
     const char* _prefix;
@@ -68,14 +78,15 @@ public:
         return values;
     }
 
-    // The same, but what is wrong is logged, and the defaults are taken.
+    // The same, but a bad value is logged, and that option has its default. Where none can be read, all are `defaults`.
     Values read_or(const Values& defaults)
     {
-        const auto values = read();
-        if (!values) {
-            log_defaults(values.error());
+        Values values{};
+        if (const auto done = read_good_into(&values); !done) {
+            log_defaults(done.error());
+            return defaults;
         }
-        return values.value_or(defaults);
+        return values;
     }
 };
 

@@ -49,17 +49,9 @@ constexpr abi::option fields[] = {
      "'ucx_layout_info --hooks' describes each hook. Read when the library is loaded.",
      offsetof(hook_options, enabled), abi::option_type::names, names}};
 
-constinit option_table<hook_options> table("layout hooks", "LAYOUT_", fields);
+constexpr hook_options defaults{.enabled = UCS_MASK(hooks.size())};
 
-std::uint64_t enabled_hooks()
-{
-    const auto options = table.read();
-    if (!options) {
-        ucs_error("%s; no hook is installed", options.error().message.c_str());
-        return 0;
-    }
-    return options->enabled;
-}
+constinit option_table<hook_options> table("layout hooks", "LAYOUT_", fields);
 
 } // namespace
 
@@ -70,7 +62,7 @@ std::span<const hook> all_hooks()
 
 void install_hooks()
 {
-    const std::uint64_t enabled = enabled_hooks();
+    const std::uint64_t enabled = table.read_or(defaults).enabled;
     for (std::size_t i = 0; i < hooks.size(); ++i) {
         hook& each = hooks[i];
         if ((enabled & UCS_BIT(i)) == 0) {

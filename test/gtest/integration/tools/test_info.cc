@@ -202,7 +202,7 @@ TEST(info, a_wrong_option_of_the_library_is_named)
     const outcome result = run_tool(tool, {"8"}, {{"UCX_LAYOUT_MAP_CACHE_SIZE", "plenty"}});
     EXPECT_EQ(0, result.status);
     EXPECT_THAT(result.out + result.err, HasSubstr("UCX_LAYOUT_MAP_CACHE_SIZE is 'plenty', expected: "));
-    EXPECT_THAT(result.out + result.err, HasSubstr("(default: 1024); the defaults are used"));
+    EXPECT_THAT(result.out + result.err, HasSubstr("(default: 1024); the default is used"));
 }
 
 TEST(info, version_and_limits)

@@ -401,6 +401,15 @@ TEST(hooks_death_test, that_the_option_leaves_out_change_nothing)
             _exit(all_hooks()[1].state == hook_state::off && all_hooks()[3].state == hook_state::off ? 0 : 1);
         },
         testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(
+        {
+            setenv("UCX_LAYOUT_HOOKS", "get,answer", 1);
+            uct_layout_init();
+            const bool as_default =
+                std::ranges::all_of(all_hooks(), [](const hook& each) { return each.state == hook_state::active; });
+            _exit(as_default ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
 }
 
 void probe_of_another()
