@@ -164,9 +164,16 @@ ucs_config_global_list_entry_t make_entry(const char* name, const char* prefix, 
 
 void publish_entry(ucs_config_global_list_entry_t& entry)
 {
-    if (auto* const tables = find_object<ucs_list_link_t>("ucs_config_global_list")) {
-        ucs_list_add_tail(tables, &entry.list);
+    auto* tables = find_object<ucs_list_link_t>("ucs_config_global_list");
+    if (tables == nullptr) {
+        return;
     }
+    // A program that names the list, as ucx_info does, may have it in memory of its own (a copy relocation). UCX then
+    // uses that one, and the original only points to it.
+    if (tables->next->prev != tables) {
+        tables = tables->next;
+    }
+    ucs_list_add_tail(tables, &entry.list);
 }
 
 std::string configured_text(const char* prefix, const char* name)
