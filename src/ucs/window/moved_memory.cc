@@ -1,5 +1,6 @@
 #include "moved_memory.h"
 
+#include "descriptor_shortage.h"
 #include "sys/fd.h"
 #include "sys/mapped_ranges.h"
 #include "sys/mapping.h"
@@ -140,18 +141,27 @@ void copy_touched(std::byte* to, std::uintptr_t start, std::uintptr_t end, const
 }
 
 // Memory that nobody used yet, such as most of a large array, stays without pages.
-void copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end)
+result<void> copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end)
 {
     const owned_fd pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    std::uintptr_t start = first;
     for (const mapped_range& range : mapped_ranges_of(0, {first, end}, false)) {
-        const std::uintptr_t start = std::max<std::uint64_t>(range.start, first);
-        const std::uintptr_t stop  = std::min<std::uint64_t>(range.end, end);
+        if (range.start > start) {
+            break;
+        }
+        const std::uintptr_t stop = std::min<std::uint64_t>(range.end, end);
         if (range.inode == 0) {
             copy_touched(to + (start - first), start, stop, pagemap);
         } else {
             copy_pages(to + (start - first), start, stop - start);
         }
+        start = stop;
     }
+    // What is not copied would be zeros afterwards.
+    if (start < end) {
+        return fail_or_no_descriptor(std::format("the system does not tell any more what is mapped at {:#x}", start));
+    }
+    return {};
 }
 
 } // namespace
@@ -166,7 +176,7 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
     }
     const std::uintptr_t end = round_to_pages(address + length);
     if (const auto reason = why_not_moved(first, end)) {
-        return fail(errc::invalid_param, *reason);
+        return fail_or_no_descriptor(*reason);
     }
     // The file begins with a hole, so that its huge pages lie as those of the addresses.
     const std::uint64_t huge   = huge_page_length();
@@ -178,7 +188,7 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
         static_cast<void>(fill_with_huge_pages(copy.start(), bytes)); // else small ones
     }
     auto* const place = reinterpret_cast<std::byte*>(first);
-    copy_existing(copy.start(), first, end);
+    UCXL_TRY(copy_existing(copy.start(), first, end));
     // By the C library, so that UCX and others that watch it forget what they know of these addresses.
     if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), static_cast<off_t>(offset)) ==
         MAP_FAILED) {

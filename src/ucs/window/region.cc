@@ -1,5 +1,6 @@
 #include "region.h"
 
+#include "descriptor_shortage.h"
 #include "moved_memory.h"
 #include "reader_section.h"
 #include "shown_file.h"
@@ -142,13 +143,13 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     struct stat status{};
     struct statfs system{};
     if (!made->_file || fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
-        return fail(errc::invalid_param, std::format("the file of shared memory: {}", std::strerror(errno)));
+        return fail_or_no_descriptor(std::format("the file of shared memory: {}", std::strerror(errno)));
     }
     UCXL_TRY(check_place(first, length, status, system, offset));
     if (!shows_file(first, first + length, status, offset)) {
-        return fail(errc::invalid_param, std::format("the {} bytes at {:#x} are not a shared mapping of the file from "
-                                                     "offset {} on",
-                                                     length, first, offset));
+        return fail_or_no_descriptor(std::format("the {} bytes at {:#x} are not a shared mapping of the file from "
+                                                 "offset {} on",
+                                                 length, first, offset));
     }
     // Peers look whether it is sealed.
     static_cast<void>(fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK));

@@ -1,5 +1,6 @@
 #include "shown_file.h"
 
+#include "descriptor_shortage.h"
 #include "sys/mapped_ranges.h"
 
 #include <format>
@@ -64,7 +65,7 @@ result<shown_file> shown_file::find(const std::byte* start, std::uint64_t length
     const auto first  = reinterpret_cast<std::uintptr_t>(start);
     const auto ranges = mapped_ranges_of(0, {first, first + length}, false);
     if (ranges.empty() || ranges.front().start > first) {
-        return fail(errc::invalid_param, std::format("nothing is mapped at {:#x}, or the system does not tell", first));
+        return fail_or_no_descriptor(std::format("nothing is mapped at {:#x}, or the system does not tell", first));
     }
     const mapped_range& range = ranges.front();
     if (!range.is_shared() || range.inode == 0) {
@@ -75,10 +76,10 @@ result<shown_file> shown_file::find(const std::byte* start, std::uint64_t length
     }
     owned_fd file = open_file_of(range);
     if (!file) {
-        return fail(errc::invalid_param,
-                    std::format("the file of the memory at {:#x}, {}, has no name any more that leads to it, and no "
-                                "descriptor of it is open for reading and writing: pass one",
-                                first, range.name));
+        return fail_or_no_descriptor(
+            std::format("the file of the memory at {:#x}, {}, has no name any more that leads to it, and no descriptor "
+                        "of it is open for reading and writing: pass one",
+                        first, range.name));
     }
     return shown_file(std::move(file), range.file_offset_of(first));
 }

@@ -19,7 +19,8 @@ class shown_file
 public:
     // All of the memory is one shared mapping of a file. The file is opened by its name, by a descriptor of this
     // process that is of the same file, or, where the system allows it, by the mapping. Errors: invalid_param (the
-    // memory is no such mapping, or the file cannot be found). Throws std::bad_alloc.
+    // memory is no such mapping, or the file cannot be found), no_memory (no descriptor is left). Throws
+    // std::bad_alloc.
     static result<shown_file> find(const std::byte* start, std::uint64_t length);
 
     int fd() const { return _file.get(); }

@@ -208,9 +208,43 @@ TEST(moved_memory, is_left_alone_if_there_is_no_room_for_the_copy)
     }));
 }
 
+// Calls `is_right` with no descriptor left, with one, with two and so on, until it says that nothing was refused.
+template <typename Function>
+bool is_right_with_few_descriptors(Function is_right)
+{
+    const int first_free = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(first_free);
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int left = 0; left < 10; ++left) {
+        limit.rlim_cur = static_cast<rlim_t>(first_free + left);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        bool is_refused = false;
+        if (!is_right(is_refused)) {
+            return false;
+        }
+        if (!is_refused) {
+            return left > 0;
+        }
+    }
+    return false;
+}
+
 bool is_all(const std::byte* start, std::byte wanted)
 {
     return std::all_of(start, start + length, [&](std::byte each) { return each == wanted; });
+}
+
+TEST(moved_memory, is_left_alone_with_few_descriptors)
+{
+    EXPECT_TRUE(holds_in_child([] {
+        const private_pages pages;
+        return is_right_with_few_descriptors([&](bool& is_refused) {
+            const auto made = moved(pages.start());
+            is_refused      = !made;
+            return is_all(pages.start(), std::byte{1}) && (made || made.error().code == errc::no_memory);
+        });
+    }));
 }
 
 TEST(moved_memory, is_left_alone_at_every_failure)
@@ -310,6 +344,21 @@ TEST(shown_file, leaves_nothing_behind_when_memory_is_short)
               }),
               0);
     EXPECT_EQ(num_open(), before);
+}
+
+TEST(shown_file, is_not_called_wrong_where_only_descriptors_are_short)
+{
+    for (const bool is_passed : {false, true}) {
+        EXPECT_TRUE(holds_in_child([&] {
+            const posix_memory named;
+            return is_right_with_few_descriptors([&](bool& is_refused) {
+                const auto made =
+                    is_passed ? region::share(named.start, length, named.fd, 0) : region::share(named.start, length);
+                is_refused = !made;
+                return made || made.error().code == errc::no_memory;
+            });
+        })) << (is_passed ? "its descriptor" : "its address only");
+    }
 }
 
 TEST(shown_file, is_none_of_private_memory_or_of_a_file_on_a_disk)
