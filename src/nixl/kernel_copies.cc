@@ -1,10 +1,12 @@
 #include "kernel_copies.h"
 
 #include "log.h"
+#include "sys/size_text.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -19,15 +21,17 @@ namespace
 {
 
 // For shorter blocks the kernel takes much longer to find their pages than to copy them.
-constexpr std::uint64_t min_block = 512;
+constexpr std::uint64_t default_min_block = 512;
 
 constexpr const char* variable = "UCX_LAY_CMA_MIN_BLOCK";
 constexpr const char* option   = "LAY_CMA_MIN_BLOCK";
 
-// Whether the user leaves it to the backend.
-bool takes_short_blocks()
+// From which average length of blocks on lay_cma takes windows. With a value that UCX does not understand it takes
+// none.
+std::uint64_t min_block()
 {
-    return getenv(variable) == nullptr;
+    const char* const chosen = getenv(variable);
+    return chosen == nullptr ? default_min_block : ucxl::read_size(chosen).value_or(SIZE_MAX);
 }
 
 // Asks for a byte that no process has. The kernel looks first whether the other process may be looked into at all, and
@@ -63,8 +67,8 @@ ucp_config_t* config_with_kernel_copies()
     if (ucp.config_read(nullptr, nullptr, &config) != UCS_OK) {
         return nullptr;
     }
-    if (takes_short_blocks()) {
-        ucp.config_modify(config, option, std::to_string(min_block).c_str());
+    if (getenv(variable) == nullptr) {
+        ucp.config_modify(config, option, std::to_string(default_min_block).c_str());
     }
     return config;
 }
@@ -72,7 +76,7 @@ ucp_config_t* config_with_kernel_copies()
 bool is_for_kernel(const ucx_layout::layout& layout)
 {
     const auto attr = layout.query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_BLOCKS);
-    return takes_short_blocks() && attr && attr->num_blocks != 0 && attr->packed_length / attr->num_blocks >= min_block;
+    return attr && attr->num_blocks != 0 && attr->packed_length / attr->num_blocks >= min_block();
 }
 
 bool can_kernel_copy(ucp_ep_h endpoint, pid_t process)

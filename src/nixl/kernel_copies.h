@@ -3,7 +3,7 @@
 //
 // lay_cma leaves blocks below 16 KB to messages, because two processes that both work are faster at them. Here the
 // other one may wait long for a processor, so lay_cma gets much shorter ones, unless the user has set
-// UCX_LAY_CMA_MIN_BLOCK.
+// UCX_LAY_CMA_MIN_BLOCK in the environment.
 #pragma once
 
 #include "ucx.h"
