@@ -69,7 +69,8 @@ typedef struct ucp_layout_map_params {
  * @brief Make a window: apply a layout to base addresses.
  *
  * A window belongs to the process: its address works in every UCP context. Mapping the same layout (by content) over
- * the same bases again is cheap and gives the same address under another handle. Every handle must be unmapped.
+ * the same bases again, while the window exists, is cheap and gives the same address under another handle. Every handle
+ * must be unmapped.
  *
  * @param [in]  context   UCP context in which the window gets a stock memory handle, or NULL if only the address is
  *                        needed. With a context, the call checks whether UCP can use windows in it.
@@ -120,6 +121,9 @@ ucs_status_t ucp_layout_map_base(ucp_context_h context, ucp_layout_h layout, voi
  * window has lost that handle, whose few hundred bytes are never freed. The window can still be used and unmapped.
  *
  * @param [in] window  From @ref ucp_layout_map.
+ * The address and the remote keys of a window are good until its last handle is unmapped. If the same content is mapped
+ * again after that, peers need both anew (docs/limits.md).
+ *
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM (not a window, or already unmapped).
  *
