@@ -73,8 +73,9 @@ typedef struct ucp_layout_memory_params {
  * @brief Share memory with the processes of this host.
  *
  * A window whose bytes all lie in such memory, in one piece or in several, is mapped by the peers that use it: long
- * messages, puts, gets and atomic operations then go in one pass. It does not matter which windows are over it, how
- * many, and in which layouts. A peer maps each piece once for all windows.
+ * messages, puts, gets and atomic operations then go in one pass, but messages whose bytes are sparse do not
+ * (docs/shared-memory.md). It does not matter which windows are over it, how many, and in which layouts. A peer maps
+ * each piece once for all windows.
  *
  * Without an address the library allocates zeroed memory, at a page boundary. Where the kernel has huge pages, all of
  * the memory is allocated by the call, on the NUMA node of the calling thread.
