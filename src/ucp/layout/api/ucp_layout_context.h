@@ -53,7 +53,8 @@ typedef struct ucp_layout_context_attr {
  * @return UCS_OK,
  *         UCS_ERR_INVALID_PARAM  an argument is NULL or the mask has an unknown bit,
  *         UCS_ERR_NO_DEVICE      it has no windows; nothing is logged,
- *         UCS_ERR_NO_MEMORY.
+ *         UCS_ERR_NO_MEMORY,
+ *         UCS_ERR_IO_ERROR       UCP does not tell what the context has.
  *
  * @note As thread safe as the context. Makes no window. Takes some microseconds at the first call for a context, and
  * nearly none later. The field carrier takes longer where network cards are: they plan for such a window. So does the

@@ -24,7 +24,8 @@ extern "C" {
  * docs/limits.md lists them. Their failures are called @e silent here: the initiator gets UCS_OK. Every failure, silent
  * or not, is counted, logged (at most ten a second) and reported to a callback, in the process that refused the
  * operation. If a target refuses a put or an atomic operation, its initiator gets a notice, which counts there as a
- * silent failure.
+ * silent failure. That needs the hooks @e put and @e atomic in the target and @e reply in the initiator, which are
+ * there by default (UCX_LAYOUT_HOOKS, @ref ucp_layout_print_hooks).
  *
  * Code that must not lose a byte compares the silent count of @ref UCP_LAYOUT_FAILURE_ANY before and after its
  * transfers, or sets a callback.

@@ -78,13 +78,18 @@ typedef struct ucp_layout_map_params {
  * @param [out] window_p  The window, to be released with @ref ucp_layout_unmap.
  *
  * @return UCS_OK, or
- *         UCS_ERR_INVALID_PARAM  a field is missing or wrong,
- *         UCS_ERR_EXCEEDS_LIMIT  longer than the reserved addresses (UCX_LAYOUT_ARENA_SIZE),
+ *         UCS_ERR_INVALID_PARAM  a field is missing or wrong, or an option of windows is (UCX_LAYOUT_ARENA_SIZE),
+ *         UCS_ERR_EXCEEDS_LIMIT  longer than the part of the reserved addresses that such windows have, a third of
+ *                                UCX_LAYOUT_ARENA_SIZE by default;
+ *                                or more memory than UCP_LAYOUT_MAX_LENGTH with ALLOCATE,
  *         UCS_ERR_UNSUPPORTED    base_memory_type is not supported, or no card of the context has memory of its own,
  *         UCS_ERR_NO_DEVICE      the transport @e lay_copy is not in this context (the message says how to set
  *                                UCX_TLS), the context is of another UCX of this process than the one that windows
  *                                work with (the message names that one), or the version of UCX is not supported,
- *         UCS_ERR_NO_MEMORY      out of memory or of reserved addresses.
+ *         UCS_ERR_NO_MEMORY      out of memory or of reserved addresses,
+ *         UCS_ERR_IO_ERROR       UCP does not tell what the context has, or a network card failed;
+ *         with a context also what ucp_mem_map returns, and for a window that is mapped already what
+ *         @ref ucp_layout_window_memh returns.
  *
  * @note Cost of mapping again: linear in the number of bases, some 2 ns each, because their values are compared. The
  * number of blocks does not matter, nor whether the layout was made again, because the layout's handle is compared.
@@ -116,14 +121,14 @@ ucs_status_t ucp_layout_map_base(ucp_context_h context, ucp_layout_h layout, voi
 /**
  * @brief Release a window, its stock memory handles, and the memory allocated for it.
  *
+ * The address and the remote keys of a window are good until its last handle is unmapped. If the same content is mapped
+ * again after that, peers need both anew (docs/limits.md).
+ *
  * No transfer may be using the window. Contexts in which it has a memory handle must not be cleaned up before, as with
  * any stock handle: ucp_cleanup then warns, or ends the process if UCX was built with assertions. If it returns, the
  * window has lost that handle, whose few hundred bytes are never freed. The window can still be used and unmapped.
  *
  * @param [in] window  From @ref ucp_layout_map.
- * The address and the remote keys of a window are good until its last handle is unmapped. If the same content is mapped
- * again after that, peers need both anew (docs/limits.md).
- *
  *
  * @return UCS_OK or UCS_ERR_INVALID_PARAM (not a window, or already unmapped).
  *
@@ -134,7 +139,8 @@ ucs_status_t ucp_layout_unmap(ucp_layout_window_h window);
 /**
  * @brief Apply the layout of a window to other base addresses. Its address, memory handles and remote keys stay.
  *
- * No transfer may be using the window. On failure the window stays unchanged.
+ * No transfer may be using the window. On failure it shows the same bases as before. Where a network card carries it,
+ * its remote keys may be gone then: pack them again.
  *
  * @param [in] window     From @ref ucp_layout_map, without ALLOCATE.
  * @param [in] bases      Base address of every source, as for @ref ucp_layout_map.
@@ -143,7 +149,11 @@ ucs_status_t ucp_layout_unmap(ucp_layout_window_h window);
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM  a parameter is wrong, or the window has memory of its own,
  *         UCS_ERR_BUSY           the same content is mapped more than once; never with EXCLUSIVE,
- *         UCS_ERR_NO_MEMORY      out of memory.
+ *         UCS_ERR_NO_MEMORY      out of memory;
+ *         where a network card carries the window also
+ *         UCS_ERR_EXCEEDS_LIMIT, UCS_ERR_UNSUPPORTED  the card cannot have a key over this memory,
+ *         UCS_ERR_IO_ERROR       the card, or registering the memory, failed,
+ *         UCS_ERR_TIMED_OUT      the card did not answer within 30 s.
  *
  * @note Thread safe with respect to other windows.
  */
@@ -207,7 +217,7 @@ typedef struct ucp_layout_window_attr {
  * @param [in]     window  From @ref ucp_layout_map.
  * @param [in,out] attr    field_mask selects the fields to fill in.
  *
- * @return UCS_OK or UCS_ERR_INVALID_PARAM (not a window, or an unknown field bit).
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (not a window, or an unknown field bit) or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucp_layout_window_query(ucp_layout_window_h window, ucp_layout_window_attr_t *attr);
 
@@ -269,8 +279,14 @@ ucs_status_t ucp_layout_window_bases(ucp_layout_window_h window, void **bases, u
  * @param [in]  context  UCP context.
  * @param [out] memh_p   The handle; further calls return the same one.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (not a window), UCS_ERR_NO_DEVICE (as @ref ucp_layout_map) or
- * UCS_ERR_NO_MEMORY.
+ * @return UCS_OK, or
+ *         UCS_ERR_INVALID_PARAM  not a window,
+ *         UCS_ERR_NO_DEVICE      as @ref ucp_layout_map,
+ *         UCS_ERR_NO_MEMORY      out of memory,
+ *         UCS_ERR_EXCEEDS_LIMIT, UCS_ERR_UNSUPPORTED  a network card of the context cannot have a key for the window,
+ *         UCS_ERR_IO_ERROR       UCP does not tell what the context has, or a network card failed,
+ *         UCS_ERR_TIMED_OUT      a network card did not answer within 30 s,
+ *         or what ucp_mem_map returns.
  *
  * @note Thread safe as ucp_mem_map is.
  */
