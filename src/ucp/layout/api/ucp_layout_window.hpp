@@ -245,7 +245,7 @@ public:
      * As ucp_layout_rebind().
      *
      * @param to  Base address of every source.
-     * @return UCS_OK, or the error; the window then stays unchanged.
+     * @return UCS_OK, or the error; the window then shows the same bases as before.
      */
     ucs_status_t rebind(std::span<const void *const> to) noexcept
     {
