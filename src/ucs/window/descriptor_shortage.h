@@ -1,4 +1,6 @@
 // Why something about memory or its file cannot be told: maybe only because no file descriptor is left.
+//
+// Example: if (!file) { return fail_or_no_descriptor("the memory has no file that can be found"); }
 #pragma once
 
 #include "sys/error.h"
