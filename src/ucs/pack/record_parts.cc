@@ -25,7 +25,9 @@ bool may_meet(const record_part& one, const record_part& other, std::int64_t bat
     // The distance from `other` to `one`, in every iteration.
     const std::int64_t apart = one.offset - other.offset;
     if (one.stride == other.stride) {
-        for (std::int64_t i = 1 - batch; i < batch; ++i) {
+        // The distances between all iterations are evenly spaced: if any is short enough, one beside 0 is.
+        const std::int64_t last = batch - 1, at = one.stride == 0 ? 0 : std::clamp(-apart / one.stride, -last, last);
+        for (std::int64_t i = std::max(at - 1, -last); i <= std::min(at + 1, last); ++i) {
             if (meet(apart + i * one.stride, apart + i * one.stride)) {
                 return true;
             }
