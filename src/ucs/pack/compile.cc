@@ -23,6 +23,9 @@ constexpr std::uint64_t max_short_block = 64;
 constexpr std::uint64_t max_listed_loop = 64;
 // At most this many blocks of one list entry go into the table around it.
 constexpr std::uint64_t max_listed_entry = 4;
+// Records and tables of a plan may list so many blocks beyond max_listed_entry for each entry of their nodes. Without
+// a limit, many loops over the same few blocks, of 17 bytes each in the wire form, would become 2 KB of parts each.
+constexpr std::uint64_t max_listed_beyond = 32768;
 // From this many entries on, single blocks of one length and source get a table of their own.
 constexpr std::uint32_t min_even_rows = 24;
 // Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache
@@ -86,7 +89,7 @@ private:
         }
         step                       = placed_step();
         const std::uint64_t blocks = node.num_blocks / node.count;
-        if (node.count >= min_record_count && blocks <= max_parts) {
+        if (node.count >= min_record_count && blocks <= max_parts && may_list(node, blocks)) {
             step.index = add_record(node);
             return step;
         }
@@ -94,13 +97,26 @@ private:
             step.index = add_zip(node, *group);
             return step;
         }
-        if (node.num_blocks <= max_listed_loop) {
+        if (node.num_blocks <= max_listed_loop && may_list(node, node.num_blocks)) {
             const std::size_t first = _program.rows.size();
             list_node(node, 0, 0);
             step.index = add(table_of(first));
             return step;
         }
         return make_loop(node);
+    }
+
+    // Whether the plan has room for this many blocks of the node, one by one. If not, the node becomes a loop, which
+    // needs no more than its entries do.
+    bool may_list(const layout_node& node, std::uint64_t blocks)
+    {
+        const std::uint64_t usual  = max_listed_entry * node.num_entries;
+        const std::uint64_t beyond = blocks - std::min(blocks, usual);
+        if (beyond > _left_beyond) {
+            return false;
+        }
+        _left_beyond -= beyond;
+        return true;
     }
 
     // Recognises blocks of one length in at most two loops.
@@ -443,6 +459,7 @@ private:
     const layout& _layout;
     const kernel_library& _kernels = best_kernels();
     std::vector<placed_step> _placed;
+    std::uint64_t _left_beyond = max_listed_beyond;
     compiled_program _program;
 };
 

@@ -17,6 +17,7 @@ thread_local std::int64_t allocations_left             = -1;
 thread_local bool has_failed                           = false;
 thread_local std::int64_t allocations_before_call      = -1;
 thread_local const std::function<void()>* to_be_called = nullptr;
+thread_local std::uint64_t bytes_asked_for             = 0;
 std::atomic<std::int64_t> living{0};
 
 // Addresses of the libraries whose allocations may fail; without any, all may.
@@ -66,6 +67,7 @@ void* allocate(std::size_t size, std::size_t alignment, const void* caller)
         throw std::bad_alloc();
     }
     living.fetch_add(1, std::memory_order_relaxed);
+    bytes_asked_for += size;
     return memory;
 }
 
@@ -121,6 +123,11 @@ void call_at_allocation(std::int64_t allocations, const std::function<void()>& f
 std::int64_t living_allocations()
 {
     return living.load(std::memory_order_relaxed);
+}
+
+std::uint64_t allocated_bytes()
+{
+    return bytes_asked_for;
 }
 
 } // namespace ucxl::test

@@ -28,6 +28,9 @@ void call_at_allocation(std::int64_t allocations, const std::function<void()>& f
 // Allocations of all threads that were not freed.
 std::int64_t living_allocations();
 
+// Bytes of all allocations of this thread so far, also of those that were freed.
+std::uint64_t allocated_bytes();
+
 // Calls fn with the first allocation failing, then with the second one ... until it needs no more of them. fn returns
 // whether it did right. Returns how many allocations were made to fail, or the number of the first one that fn got
 // wrong, negated, minus 1.

@@ -3,11 +3,13 @@
 #include "support/must.h"
 
 #include "ucs/layout/build.h"
+#include "ucs/layout/walk.h"
 #include "ucs/pack/pack_plan.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace
@@ -51,6 +53,60 @@ TEST(pack_plan_memory, running_a_plan_allocates_nothing)
     plan->scatter(bases, 1, packed.size() - 2, packed.data());
     pack_plan::copy(*plan, target_bases, 1, *plan, bases, 3, packed.size() - 4);
     EXPECT_FALSE(test::stop_failing_allocations());
+}
+
+// Loops that differ by their strides only, over the same blocks: `count` times 2 x 16 blocks of 1 to 3 bytes.
+layout_ptr many_loops_over_the_same_blocks(std::uint64_t number, std::uint64_t count)
+{
+    std::vector<iov_part> blocks, loops;
+    for (unsigned i = 0; i < 16; ++i) {
+        blocks.push_back({0, i * 6 + i * i % 3, {.length = 1u + i * i % 7 % 3}});
+    }
+    const dim two[]   = {{2, 300}};
+    const auto shared = must(make_strided({.nested = must(make_iov(blocks))}, two));
+    for (std::uint64_t i = 0; i < number; ++i) {
+        const dim apart[] = {{count, static_cast<std::int64_t>(1000 + i)}};
+        loops.push_back(
+            {0, static_cast<std::int64_t>(i) * 30'000, {.nested = must(make_strided({.nested = shared}, apart))}});
+    }
+    return must(make_iov(loops));
+}
+
+// Eight times become a record, twice a table.
+TEST(pack_plan_memory, loops_over_the_same_blocks_take_no_multiple_of_their_blocks)
+{
+    for (const std::uint64_t count : {2, 8}) {
+        const layout_ptr of         = many_loops_over_the_same_blocks(20'000, count);
+        const std::uint64_t before  = test::allocated_bytes();
+        const auto plan             = must(pack_plan::compile(of));
+        const std::uint64_t of_plan = test::allocated_bytes() - before;
+        EXPECT_LT(of_plan, 80 * of->wire_length()) << count;
+    }
+}
+
+TEST(pack_plan_memory, loops_over_the_same_blocks_move_where_the_plan_has_no_room_to_list_them)
+{
+    for (const std::uint64_t count : {2, 8}) {
+        const layout_ptr of = many_loops_over_the_same_blocks(2'000, count);
+        const auto plan     = must(pack_plan::compile(of));
+        std::vector<std::byte> memory(static_cast<std::size_t>(of->bounds(0).true_ub)), packed(plan->packed_length());
+        for (std::size_t i = 0; i < packed.size(); ++i) {
+            packed[i] = static_cast<std::byte>(i * 7 + i / 251);
+        }
+        std::byte* bases[] = {memory.data()};
+        plan->scatter(bases, 0, packed.size(), packed.data());
+        std::size_t at = 0;
+        for (block_cursor blocks(*of); !blocks.at_end(); blocks.advance(blocks.block().length)) {
+            const placed_block block = blocks.block();
+            ASSERT_TRUE(
+                std::equal(&packed[at], &packed[at] + block.length, &memory[static_cast<std::size_t>(block.offset)]))
+                << at;
+            at += block.length;
+        }
+        std::vector<std::byte> back(packed.size());
+        plan->gather(bases, 0, back.size(), back.data());
+        EXPECT_EQ(back, packed);
+    }
 }
 
 class sparse_memory
