@@ -4,12 +4,21 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
+
+#ifdef __aarch64__
+#include "sys/processor.h"
+
+#include <sys/prctl.h>
+#include <thread>
+#endif
 
 namespace
 {
@@ -51,7 +60,7 @@ void fill(std::span<std::byte> bytes, unsigned start)
     }
 }
 
-void check(const kernel_library& library, const block_run& run, guard_side side)
+void check(const block_kernels& kernels, const block_run& run, guard_side side)
 {
     const shape of(run);
     const guarded_memory memory(of.extent, side), packed(run.packed_length(), side);
@@ -61,7 +70,6 @@ void check(const kernel_library& library, const block_run& run, guard_side side)
 
     std::vector<std::byte> expected;
     of.each([&](std::int64_t at) { expected.insert(expected.end(), base + at, base + at + run.length); });
-    const block_kernels& kernels = library.blocks(run);
     kernels.gather(packed.data(), base, run);
     ASSERT_TRUE(std::ranges::equal(expected, packed.bytes())) << "gather";
 
@@ -76,7 +84,12 @@ void check(const kernel_library& library, const block_run& run, guard_side side)
     ASSERT_TRUE(std::ranges::equal(image, memory.bytes())) << "scatter";
 }
 
-void check_move(const kernel_library& library, const block_run& run, std::int64_t other_stride)
+void check(const kernel_library& library, const block_run& run, guard_side side)
+{
+    check(library.blocks(run), run, side);
+}
+
+void check_move(const block_kernels& kernels, const block_run& run, std::int64_t other_stride)
 {
     const shape to({.length = run.length, .count = run.count, .stride = other_stride}), from(run);
     const guarded_memory target(to.extent, guard_side::back), origin(from.extent, guard_side::front);
@@ -88,10 +101,68 @@ void check_move(const kernel_library& library, const block_run& run, std::int64_
         std::memcpy(image.data() + (at * other_stride - to.low), origin.data() + (at * run.stride - from.low),
                     run.length);
     }
-    library.blocks(run).move(target.data() - to.low, other_stride, origin.data() - from.low, run.stride, run.count,
-                             run.length);
+    kernels.move(target.data() - to.low, other_stride, origin.data() - from.low, run.stride, run.count, run.length);
     ASSERT_TRUE(std::ranges::equal(image, target.bytes()));
 }
+
+void check_move(const kernel_library& library, const block_run& run, std::int64_t other_stride)
+{
+    check_move(library.blocks(run), run, other_stride);
+}
+
+// The words of `places` of each iteration.
+word_map map_of(const std::vector<std::uint8_t>& places, std::int64_t stride)
+{
+    word_map map;
+    std::ranges::copy(places, map.at.begin());
+    map.words = static_cast<std::uint32_t>(places.size());
+    map.repeat(stride);
+    return map;
+}
+
+void check_permute(const permute_kernels& kernels, const word_map& map, std::int64_t stride, std::uint64_t count,
+                   guard_side side)
+{
+    const std::size_t word = word_map::word, cycle = map.words * word;
+    const auto last        = static_cast<std::size_t>(*std::max_element(map.at.begin(), map.at.begin() + map.words));
+    const std::size_t size = static_cast<std::size_t>(stride) * (count - 1) + (last + 1) * word;
+    const guarded_memory memory(size, side), packed(cycle * count, side), other(size, side);
+    const auto each = [&](auto&& fn) {
+        for (std::size_t i = 0; i < count * map.words; ++i) {
+            fn(i * word, i / map.words * static_cast<std::size_t>(stride) + map.at[i % map.words] * word);
+        }
+    };
+    fill(memory.bytes(), 1);
+    std::vector<std::byte> image(packed.bytes().begin(), packed.bytes().end());
+    each([&](std::size_t to, std::size_t from) { std::memcpy(&image[to], memory.data() + from, word); });
+    kernels.gather(packed.data(), memory.data(), stride, count, map);
+    ASSERT_TRUE(std::ranges::equal(image, packed.bytes())) << "gather";
+
+    fill(packed.bytes(), 77);
+    image.assign(memory.bytes().begin(), memory.bytes().end());
+    each([&](std::size_t from, std::size_t to) { std::memcpy(&image[to], packed.data() + from, word); });
+    kernels.scatter(memory.data(), packed.data(), stride, count, map);
+    ASSERT_TRUE(std::ranges::equal(image, memory.bytes())) << "scatter";
+
+    fill(other.bytes(), 150);
+    image.assign(other.bytes().begin(), other.bytes().end());
+    each([&](std::size_t, std::size_t at) { std::memcpy(&image[at], memory.data() + at, word); });
+    kernels.move(other.data(), memory.data(), stride, count, map);
+    ASSERT_TRUE(std::ranges::equal(image, other.bytes())) << "move";
+}
+
+// Words of records, some of them more than once or more than a vector of memory apart, and their strides.
+const std::vector<std::pair<std::vector<std::uint8_t>, std::int64_t>> records_of_words{
+    {{0, 1, 2, 4, 5, 6}, 40},
+    {{0}, 4},
+    {{0}, 12},
+    {{0, 2}, 12},
+    {{2, 0, 1}, 16},
+    {{0, 0, 1}, 8},
+    {{0, 31}, 128},
+    {{0, 4}, 4},
+    {{3, 1, 0, 15, 14, 8, 9, 2, 4, 5, 6, 7, 10, 11, 12, 13}, 64},
+};
 
 std::vector<std::uint64_t> lengths()
 {
@@ -420,6 +491,53 @@ TEST_P(kernels, other_groups_are_refused)
     EXPECT_EQ(library().group(all.subspan(3, 2)), nullptr);
     EXPECT_EQ(library().group(all.subspan(5, 3)), nullptr);
 }
+
+TEST_P(kernels, permutations_move_the_words_of_records_only)
+{
+    for (const auto& [places, stride] : records_of_words) {
+        const word_map map = map_of(places, stride);
+        if (const permute_kernels* permute = library().permute(map)) {
+            for (const std::uint64_t count : {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 40}) {
+                SCOPED_TRACE(testing::Message()
+                             << testing::PrintToString(places) << " stride " << stride << " x " << count);
+                ASSERT_NO_FATAL_FAILURE(check_permute(*permute, map, stride, count, guard()));
+            }
+        }
+    }
+}
+
+#ifdef __aarch64__
+// The library chooses by the vectors of the thread that compiles a plan; any thread may run the plan.
+TEST_P(kernels, those_that_one_thread_chose_run_in_a_thread_with_shorter_vectors)
+{
+    std::vector<const block_kernels*> of_length;
+    for (std::uint64_t length = 1; length <= 64; ++length) {
+        of_length.push_back(&library().blocks({.length = length}));
+    }
+    std::vector<const permute_kernels*> of_records;
+    for (const auto& [places, stride] : records_of_words) {
+        of_records.push_back(library().permute(map_of(places, stride)));
+    }
+    std::thread([&] {
+        if (has_sve()) {
+            ASSERT_EQ(prctl(PR_SVE_SET_VL, 16), 16);
+        }
+        for (std::uint64_t length = 1; length <= 64; ++length) {
+            SCOPED_TRACE(testing::Message() << "length " << length);
+            const block_run run{.length = length, .count = 7, .stride = static_cast<std::int64_t>(length + 5)};
+            ASSERT_NO_FATAL_FAILURE(check(*of_length[length - 1], run, guard()));
+            ASSERT_NO_FATAL_FAILURE(check_move(*of_length[length - 1], run, run.stride + 20));
+        }
+        for (std::size_t i = 0; i < of_records.size(); ++i) {
+            if (of_records[i] != nullptr) {
+                const auto& [places, stride] = records_of_words[i];
+                SCOPED_TRACE(testing::Message() << testing::PrintToString(places) << " stride " << stride);
+                ASSERT_NO_FATAL_FAILURE(check_permute(*of_records[i], map_of(places, stride), stride, 20, guard()));
+            }
+        }
+    }).join();
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(library, kernels,
                          testing::Combine(testing::ValuesIn(usable_kernels().begin(), usable_kernels().end()),
