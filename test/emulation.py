@@ -15,9 +15,10 @@ def job(program, processor="max", tests="*", label="", **variables):
     return Job(f"{program} {label}".strip(), program, processor, tests, variables)
 
 
-# SVE has vectors of 16 to 256 bytes, and programs find out which. Its kernels run with several lengths.
+# SVE has vectors of 16 to 256 bytes, and programs find out which. Its kernels run with several lengths; 48 is one that
+# is no power of two.
 NO_SVE = "max,sve=off,sme=off"
-SVE_LENGTHS = (16, 32, 64, 256)
+SVE_LENGTHS = (16, 32, 48, 64, 256)
 
 JOBS = {
     "arm64": ("qemu-aarch64", [
