@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -361,6 +362,15 @@ TEST_P(kernels, rows_of_every_length_go_where_the_table_says)
             }
             moves->scatter(memory.data() + 40, packed.data(), rows.data(), count);
             ASSERT_TRUE(std::ranges::equal(expected, memory.bytes())) << "scatter";
+
+            const guarded_memory other(memory.bytes().size(), guard());
+            fill(other.bytes(), 55);
+            expected.assign(other.bytes().begin(), other.bytes().end());
+            for (std::uint64_t i = 0; i < count; ++i) {
+                std::memcpy(expected.data() + place_of(i), memory.data() + place_of(i), length);
+            }
+            moves->move(other.data() + 40, memory.data() + 40, rows.data(), count);
+            ASSERT_TRUE(std::ranges::equal(expected, other.bytes())) << "move";
         }
     }
     EXPECT_EQ(library().rows(0), nullptr);
@@ -370,19 +380,31 @@ TEST_P(kernels, rows_of_every_length_go_where_the_table_says)
 TEST_P(kernels, every_alignment_of_both_sides)
 {
     for (const std::uint64_t length : {1, 3, 8, 12, 16, 24, 32, 48, 63, 64, 65, 100, 128, 256, 300, 1000}) {
-        std::vector<std::byte> memory(4 * length + 5 * 64), packed(3 * length + 64), expected;
-        fill(memory, 3);
+        // With bytes around the blocks on both sides.
+        std::vector<std::byte> memory(4 * length + 6 * 64), packed(3 * length + 2 * 64), image;
         const block_run run{.length = length, .count = 3, .stride = static_cast<std::int64_t>(length + 9)};
+        const block_kernels& moves = library().blocks(run);
+        const shape blocks(run);
+        fill(memory, 3);
+        fill(packed, 120);
         for (std::size_t from = 0; from < 64; ++from) {
             for (std::size_t to = 0; to < 64; ++to) {
-                expected.clear();
-                shape(run).each([&](std::int64_t at) {
-                    const std::byte* block = memory.data() + from + at;
-                    expected.insert(expected.end(), block, block + length);
+                std::byte *const base = &memory[64 + from], *const contiguous = &packed[32 + to];
+                image           = packed;
+                std::byte* next = &image[32 + to];
+                blocks.each([&](std::int64_t at) { next = std::copy_n(base + at, length, next); });
+                moves.gather(contiguous, base, run);
+                ASSERT_EQ(image, packed) << "gather " << length << ' ' << from << ' ' << to;
+
+                fill(std::span(packed).subspan(32 + to, 3 * length), static_cast<unsigned>(from + to));
+                image                 = memory;
+                const std::byte* left = contiguous;
+                blocks.each([&](std::int64_t at) {
+                    std::copy_n(left, length, &image[64 + from] + at);
+                    left += length;
                 });
-                library().blocks(run).gather(packed.data() + to, memory.data() + from, run);
-                ASSERT_EQ(std::memcmp(expected.data(), packed.data() + to, 3 * length), 0)
-                    << length << ' ' << from << ' ' << to;
+                moves.scatter(base, contiguous, run);
+                ASSERT_EQ(image, memory) << "scatter " << length << ' ' << from << ' ' << to;
             }
         }
     }
@@ -399,25 +421,166 @@ TEST_P(kernels, move_keeps_to_both_strides)
     }
 }
 
-TEST_P(kernels, tables_copy_every_length)
+// Rows of these lengths, the last one first in memory and 5 bytes between them. They are of one base address, and their
+// source is not looked at; or of two sources in turn, whose base addresses are 1000 bytes apart.
+class checked_table
 {
-    const table_kernels& tables = library().tables;
+public:
+    checked_table(const std::vector<std::uint32_t>& lengths, bool has_sources) : _has_sources(has_sources)
+    {
+        _places.resize(lengths.size());
+        for (std::size_t i = lengths.size(); i-- > 0;) {
+            _places[i] = _extent;
+            _extent += lengths[i] + (i > 0 ? 5 : 0);
+            _packed_length += lengths[i];
+        }
+        for (std::uint32_t i = 0; i < lengths.size(); ++i) {
+            const std::uint32_t source = has_sources ? i % 2 : 9;
+            _rows.push_back(
+                {static_cast<std::int64_t>(_places[i]) - (has_sources ? 40 + 1000 * source : 40), lengths[i], source});
+        }
+    }
+
+    void check(const table_kernels& kernels, guard_side side) const
+    {
+        const guarded_memory memory(_extent, side), packed(_packed_length, side), other(_extent, side);
+        fill(memory.bytes(), 3);
+        std::vector<std::byte> image(_packed_length);
+        each([&](std::size_t to, std::size_t from, std::size_t length) {
+            std::copy_n(memory.data() + from, length, image.begin() + static_cast<std::ptrdiff_t>(to));
+        });
+        ASSERT_EQ(gather(kernels, packed.data(), memory.data()), packed.data() + _packed_length);
+        ASSERT_TRUE(std::ranges::equal(image, packed.bytes())) << "gather";
+
+        fill(packed.bytes(), 90);
+        image.assign(memory.bytes().begin(), memory.bytes().end());
+        each([&](std::size_t from, std::size_t to, std::size_t length) {
+            std::copy_n(packed.data() + from, length, image.begin() + static_cast<std::ptrdiff_t>(to));
+        });
+        ASSERT_EQ(scatter(kernels, memory.data(), packed.data()), packed.data() + _packed_length);
+        ASSERT_TRUE(std::ranges::equal(image, memory.bytes())) << "scatter";
+
+        fill(other.bytes(), 180);
+        image.assign(other.bytes().begin(), other.bytes().end());
+        each([&](std::size_t, std::size_t at, std::size_t length) {
+            std::copy_n(memory.data() + at, length, image.begin() + static_cast<std::ptrdiff_t>(at));
+        });
+        move(kernels, other.data(), memory.data());
+        ASSERT_TRUE(std::ranges::equal(image, other.bytes())) << "move";
+    }
+
+private:
+    using base_addresses = std::array<std::byte*, 2>;
+
+    // Calls fn(packed, memory, length) for each row.
+    template <typename Fn>
+    void each(Fn&& fn) const
+    {
+        std::size_t packed = 0;
+        for (std::size_t i = 0; i < _rows.size(); packed += _rows[i++].length) {
+            fn(packed, _places[i], _rows[i].length);
+        }
+    }
+
+    // With an offset of -20.
+    static base_addresses bases(std::byte* memory) { return {memory + 60, memory + 1060}; }
+
+    std::byte* gather(const table_kernels& kernels, std::byte* packed, std::byte* memory) const
+    {
+        return _has_sources ? kernels.gather_sources(packed, bases(memory).data(), -20, _rows.data(), _rows.size())
+                            : kernels.gather(packed, memory + 40, _rows.data(), _rows.size());
+    }
+
+    const std::byte* scatter(const table_kernels& kernels, std::byte* memory, const std::byte* packed) const
+    {
+        return _has_sources ? kernels.scatter_sources(bases(memory).data(), -20, packed, _rows.data(), _rows.size())
+                            : kernels.scatter(memory + 40, packed, _rows.data(), _rows.size());
+    }
+
+    void move(const table_kernels& kernels, std::byte* to, std::byte* from) const
+    {
+        if (_has_sources) {
+            kernels.move_sources(bases(to).data(), bases(from).data(), -20, _rows.data(), _rows.size());
+        } else {
+            kernels.move(to + 40, from + 40, _rows.data(), _rows.size());
+        }
+    }
+
+    bool _has_sources;
+    std::vector<table_row> _rows;
+    std::vector<std::size_t> _places; // in memory
+    std::size_t _extent = 0, _packed_length = 0;
+};
+
+void check_tables(const table_kernels& kernels, guard_side side)
+{
     for (std::uint32_t length = 0; length <= 700; ++length) {
-        const guarded_memory memory(length, guard()), packed(length, guard());
-        std::byte* const bases[] = {nullptr, nullptr, memory.data() + 60};
-        const table_row row{.offset = -40, .length = length, .source = 2};
-        fill(memory.bytes(), length);
-        ASSERT_EQ(tables.gather(packed.data(), memory.data() + 40, &row, 1), packed.data() + length);
-        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
-        fill(packed.bytes(), length + 1);
-        ASSERT_EQ(tables.scatter_sources(bases, -20, packed.data(), &row, 1), packed.data() + length);
-        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
-        fill(memory.bytes(), length + 2);
-        ASSERT_EQ(tables.gather_sources(packed.data(), bases, -20, &row, 1), packed.data() + length);
-        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
-        fill(packed.bytes(), length + 3);
-        ASSERT_EQ(tables.scatter(memory.data() + 40, packed.data(), &row, 1), packed.data() + length);
-        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+        SCOPED_TRACE(testing::Message() << "length " << length);
+        for (const bool has_sources : {false, true}) {
+            ASSERT_NO_FATAL_FAILURE(checked_table({length}, has_sources).check(kernels, side));
+            ASSERT_NO_FATAL_FAILURE(
+                checked_table({length, 0, 64, length * 7 % 701, length}, has_sources).check(kernels, side));
+        }
+    }
+}
+
+TEST_P(kernels, tables_copy_rows_of_every_length)
+{
+    check_tables(library().tables, guard());
+}
+
+void check_copy(void (*copy)(std::byte* to, const std::byte* from, std::size_t length), guard_side side)
+{
+    std::vector<std::uint64_t> all = lengths();
+    all.push_back(0);
+    for (const std::uint64_t length : all) {
+        const guarded_memory to(length, side), from(length, side);
+        fill(from.bytes(), static_cast<unsigned>(length));
+        copy(to.data(), from.data(), length);
+        ASSERT_TRUE(std::ranges::equal(from.bytes(), to.bytes())) << length;
+    }
+}
+
+TEST_P(kernels, copy_moves_every_length)
+{
+    check_copy(library().copy, guard());
+}
+
+TEST_P(kernels, streaming_copies_every_length)
+{
+    check_copy(library().streaming->copy, guard());
+}
+
+TEST_P(kernels, streaming_tables_copy_rows_of_every_length)
+{
+    check_tables(library().streaming->tables, guard());
+}
+
+TEST_P(kernels, streaming_moves_blocks_of_every_length)
+{
+    const block_kernels& blocks = library().streaming->blocks;
+    for (const std::uint64_t length : lengths()) {
+        SCOPED_TRACE(testing::Message() << "length " << length);
+        const auto near = static_cast<std::int64_t>(length + 1), wide = static_cast<std::int64_t>(length * 2 + 13);
+        ASSERT_NO_FATAL_FAILURE(check(blocks, {.length = length, .count = 9, .stride = -wide}, guard()));
+        ASSERT_NO_FATAL_FAILURE(check(blocks, {length, 5, near, 3, 5 * near + 11}, guard()));
+        ASSERT_NO_FATAL_FAILURE(check_move(blocks, {.length = length, .count = 7, .stride = near}, -wide));
+    }
+}
+
+// What is written of them are whole lines, also where a guarded memory ends with its page.
+TEST_P(kernels, streaming_moves_whole_lines)
+{
+    const block_kernels& lines = library().streaming->lines;
+    for (std::uint64_t length = cache_line; length <= 20 * cache_line; length += cache_line) {
+        SCOPED_TRACE(testing::Message() << "length " << length);
+        const auto near = static_cast<std::int64_t>(length), wide = static_cast<std::int64_t>(length + 3 * cache_line);
+        for (const std::uint64_t count : {1, 2, 3, 4, 5, 7}) {
+            ASSERT_NO_FATAL_FAILURE(check(lines, {.length = length, .count = count, .stride = near}, guard()));
+            ASSERT_NO_FATAL_FAILURE(check(lines, {.length = length, .count = count, .stride = -wide}, guard()));
+            ASSERT_NO_FATAL_FAILURE(check(lines, {length, count, wide, 3, 7 * wide + near}, guard()));
+            ASSERT_NO_FATAL_FAILURE(check_move(lines, {.length = length, .count = count, .stride = near + 5}, wide));
+        }
     }
 }
 
