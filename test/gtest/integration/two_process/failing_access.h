@@ -6,11 +6,13 @@
 #include "plain_peer.h"
 #include "remote_key.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <ucp_layout.hpp>
 #include <ucp_layout_failure.h>
@@ -43,12 +45,14 @@ constexpr shape shape_of(memory_kind kind)
     return kind == memory_kind::long_blocks ? shape{65536, 4} : shape{64, 512};
 }
 
-// Pages that can be removed, so that a later access ends the process.
+// Pages that can be removed, so that a later access ends the process. One more on each side belongs to nobody.
 class pages
 {
 public:
+    static constexpr std::size_t neighbour = 4096;
+
     explicit pages(std::size_t length)
-        : _length((length + 4095) & ~std::size_t{4095}),
+        : _length(((length + 4095) & ~std::size_t{4095}) + 2 * neighbour),
           _start(mmap(nullptr, _length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
     {
         check(_start != MAP_FAILED, "mmap failed");
@@ -57,8 +61,9 @@ public:
     pages(const pages&)            = delete;
     pages& operator=(const pages&) = delete;
 
-    std::byte* data() const { return static_cast<std::byte*>(_start); }
-    std::size_t length() const { return _length; }
+    std::byte* data() const { return all().data() + neighbour; }
+    // With the neighbours.
+    std::span<std::byte> all() const { return {static_cast<std::byte*>(_start), _length}; }
 
 private:
     std::size_t _length;
@@ -96,30 +101,30 @@ public:
     }
 
     void fill() { fill_with(pattern); }
-    void fill_with(std::byte value) { std::fill_n(_base, span(), value); }
-
-    bool packed_is(std::byte value) const
+    // The bytes of the window. All others have another value.
+    void fill_with(std::byte value)
     {
-        for (std::size_t i = 0; i < span(); ++i) {
-            if (i % _shape.stride() < _shape.block && _base[i] != value) {
-                return false;
-            }
+        std::ranges::fill(memory(), gap);
+        for (std::size_t block = 0; block < _shape.number; ++block) {
+            std::fill_n(_base + block * _shape.stride(), _shape.block, value);
         }
-        return true;
     }
 
     void verify(const char* moment) const
     {
         for (std::size_t i = 0; i < span(); ++i) {
-            check(_base[i] == pattern, "{}: byte {} of the memory was written", moment, i);
+            check(!is_in_window(i) || _base[i] == pattern, "{}: byte {} of the window was written", moment, i);
         }
+        verify_gaps(moment);
     }
 
+    // And the pages around the memory.
     void verify_gaps(const char* moment) const
     {
-        for (std::size_t i = 0; i < span(); ++i) {
-            check(i % _shape.stride() < _shape.block || _base[i] == pattern, "{}: byte {}, in a gap, was written",
-                  moment, i);
+        for (const std::byte& byte : memory()) {
+            const auto i = &byte - _base;
+            check((i >= 0 && is_in_window(static_cast<std::size_t>(i))) || byte == gap,
+                  "{}: byte {}, in a gap, was written", moment, i);
         }
     }
 
@@ -138,9 +143,15 @@ public:
     }
 
     static constexpr std::byte pattern{0x5a};
+    static constexpr std::byte gap{0xc3};
 
 private:
     std::size_t span() const { return _shape.span() - _shape.block; }
+    bool is_in_window(std::size_t i) const { return i < span() && i % _shape.stride() < _shape.block; }
+    std::span<std::byte> memory() const
+    {
+        return _pages != nullptr ? _pages->all() : std::span<std::byte>(_base, span());
+    }
 
     shape _shape;
     std::unique_ptr<pages> _pages;
@@ -227,17 +238,22 @@ public:
         check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of an add", attempt);
     }
 
+    // Afterwards the bytes are those that the window had before any operation.
     void succeed(const remote_key& key, std::size_t length)
     {
-        const bytes sent(length, owned_window::pattern);
-        bytes got(length);
-        const ucp_request_param_t param{};
-        check_ok(_session.wait(ucp_put_nbx(_session.endpoint(), sent.data(), length, key.address(), key.get(), &param)),
-                 "put into a live window");
-        _session.flush();
-        check_ok(_session.wait(ucp_get_nbx(_session.endpoint(), got.data(), length, key.address(), key.get(), &param)),
-                 "get from a live window");
-        check(got == sent, "a live window does not hold what was put");
+        for (const std::byte value : {std::byte{0x33}, owned_window::pattern}) {
+            const bytes sent(length, value);
+            bytes got(length);
+            const ucp_request_param_t param{};
+            check_ok(
+                _session.wait(ucp_put_nbx(_session.endpoint(), sent.data(), length, key.address(), key.get(), &param)),
+                "put into a live window");
+            _session.flush();
+            check_ok(
+                _session.wait(ucp_get_nbx(_session.endpoint(), got.data(), length, key.address(), key.get(), &param)),
+                "get from a live window");
+            check(got == sent, "a live window does not hold what was put");
+        }
     }
 
 private:
