@@ -99,7 +99,7 @@ int run_on_software_device(char** argv)
     const json statistics = device.content();
     line["device"]        = {{"commands", counts_of(statistics["commands"])},
                              {"work_requests", counts_of(statistics["wqes"])},
-                             {"keys_live", statistics["keys_live"]}};
+                             {"keys_left", statistics["keys_left"]}};
     fmt::print("{}\n", line.dump());
     return 0;
 }

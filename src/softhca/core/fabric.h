@@ -82,6 +82,9 @@ public:
     // does that to a memory region with WQEs of its own.
     prm::command_status replace_region(function_id function, std::uint32_t key, std::span<const std::byte> create_mkey);
 
+    // Counts keys that a program has left to the kernel, which destroys them now.
+    void count_left_keys(std::size_t keys);
+
     // Sets where the events of an object go. Returns the previous route with its count, or nothing when the object is
     // not of this process.
     std::optional<event_route> route_completions(std::uint32_t cqn, const event_route& route);

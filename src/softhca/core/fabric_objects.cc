@@ -260,6 +260,12 @@ std::uint32_t fabric::add_channel(function_id function, const event_route& route
     return id;
 }
 
+void fabric::count_left_keys(std::size_t keys)
+{
+    const locked guard(_device);
+    _device.memory.counts.keys_left += keys;
+}
+
 void fabric::drop_channel(std::uint32_t channel)
 {
     const locked guard(_device);

@@ -69,6 +69,7 @@ std::string report_as_json(const arena& memory)
     report["translation_pieces"]  = counts.translation_pieces;
     report["keys_live"]           = counts.keys_live;
     report["keys_live_max"]       = counts.keys_live_max;
+    report["keys_left"]           = counts.keys_left;
     report["memic_used"]          = counts.memic_used;
     report["memic_used_max"]      = counts.memic_used_max;
     report["faults_injected"]     = counts.faults_injected;

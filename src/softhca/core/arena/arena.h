@@ -19,7 +19,7 @@ namespace ucxl::softhca
 {
 
 inline constexpr std::uint64_t arena_magic   = 0x61636874666f7331; // "1softhca"
-inline constexpr std::uint32_t arena_version = 3;
+inline constexpr std::uint32_t arena_version = 4;
 
 inline constexpr std::size_t max_clients       = 256;
 inline constexpr std::size_t max_functions     = 32;

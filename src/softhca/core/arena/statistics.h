@@ -32,6 +32,7 @@ struct statistics {
     std::uint64_t translation_pieces; // pieces of memory found by walks through keys
     std::uint64_t keys_live;
     std::uint64_t keys_live_max;
+    std::uint64_t keys_left; // not destroyed by their program before it closed the device file or ended
     std::uint64_t memic_used;
     std::uint64_t memic_used_max;
     std::uint64_t faults_injected;

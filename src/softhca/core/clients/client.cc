@@ -40,6 +40,13 @@ void free_memic_of(memic_device& device, client_id client)
     }
 }
 
+std::uint64_t keys_of(arena& memory, client_id client)
+{
+    std::uint64_t keys = 0;
+    for_each_live(memory.mkeys, [&](std::uint32_t, const mkey_record& key) { keys += key.owner.client == client; });
+    return keys;
+}
+
 // Objects are destroyed before those they refer to, so that no live object refers to a free one.
 void retire_objects(arena& memory, client_id client)
 {
@@ -87,6 +94,7 @@ client_id enter_client(arena& memory, std::int32_t process, std::uint64_t start_
 
 void release_client(environment& device, client_id client)
 {
+    device.memory.counts.keys_left += keys_of(device.memory, client);
     retire_objects(device.memory, client);
     detail::set_life(device.memory.clients[client].owner, life::free);
     derive(device.memory);

@@ -15,6 +15,9 @@ device_file::device_file(fabric& model, kernel_host& process, descriptor_table& 
 
 device_file::~device_file()
 {
+    if (const std::size_t left = num_keys(); left != 0) {
+        device.count_left_keys(left);
+    }
     while (release_round()) {
     }
     for (const auto& channel : _channels) {
@@ -28,6 +31,13 @@ void device_file::inherit(const device_file& parents)
     has_context  = parents.has_context;
     may_devx     = parents.may_devx;
     _lowest_free = static_cast<std::uint32_t>(parents._objects.size());
+}
+
+std::size_t device_file::num_keys() const
+{
+    std::size_t keys = 0;
+    for_each([&](const uobject& object) { keys += object.is_key() ? 1 : 0; });
+    return keys;
 }
 
 // Releases the objects that nothing refers to, newest first. Returns whether there were any.

@@ -109,6 +109,7 @@ private:
         return error_of(device.command(function, sender, input.bytes(), output.bytes));
     }
 
+    std::size_t num_keys() const;
     bool release_round();
 
     std::vector<std::unique_ptr<uobject>> _objects; // by handle

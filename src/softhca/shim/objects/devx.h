@@ -45,6 +45,11 @@ public:
     {
     }
 
+    // The only general objects are aliases of keys.
+    bool is_key() const override
+    {
+        return kind_of.create == prm::command::create_mkey || kind_of.create == prm::command::create_general_object;
+    }
     void forget_channel(const event_file& channel) override;
 
     // Subscribes the channel to the event, with the cookie: 0 or an errno.

@@ -41,6 +41,9 @@ public:
     // Releases the object on the device: 0, or an errno and nothing has changed.
     int destroy() { return users != 0 ? EBUSY : release(); }
 
+    // Whether it is a memory key of the device, or an alias of one.
+    virtual bool is_key() const { return false; }
+
     // The channel has no reader any more: stops its events.
     virtual void forget_channel(const event_file&) {}
 

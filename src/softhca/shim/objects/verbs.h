@@ -58,6 +58,8 @@ public:
     {
     }
 
+    bool is_key() const override { return true; }
+
     device_file& file;
     reference<pd_object> domain;
     reference<dm_object> device_memory;

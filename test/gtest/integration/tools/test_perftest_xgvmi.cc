@@ -142,7 +142,7 @@ TEST_P(xgvmi_transfers, are_work_requests_of_the_dpu_process_and_bring_every_byt
     const char* const request = std::string(GetParam()) == "xgvmi_get" ? "rdma_read" : "rdma_write";
     const auto requests_in = [&](const json& counts) { return counts.at("wqes").at(request).at("count").get<int>(); };
     EXPECT_EQ(3 * 2 * (30 - 10), requests_in(many) - requests_in(few));
-    EXPECT_EQ(0, many.at("keys_live"));
+    EXPECT_EQ(0, many.at("keys_left"));
 }
 
 INSTANTIATE_TEST_SUITE_P(all, xgvmi_transfers, testing::Values("xgvmi_get", "xgvmi_put"));
@@ -186,7 +186,7 @@ TEST_F(xgvmi, map_shows_the_parts_of_host_and_dpu_and_makes_no_key_for_each_buff
             // A key for each of the 40 buffers more would be 40 keys and more.
             EXPECT_NEAR(commands(few, name), commands(many, name), 24) << method << " " << name;
         }
-        EXPECT_EQ(0, many.at("keys_live"));
+        EXPECT_EQ(0, many.at("keys_left"));
     }
 }
 

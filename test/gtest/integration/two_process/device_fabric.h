@@ -3,7 +3,7 @@
 // Example:
 //     device_fabric fabric({"--fault", "keys=100"});
 //     auto config = ...; fabric.add_to(config.variables); EXPECT_PAIR(config);
-//     EXPECT_EQ(fabric.end()["keys_live"], 0);
+//     EXPECT_EQ(fabric.end()["keys_left"], 0);
 #pragma once
 
 #include "support/process.h"

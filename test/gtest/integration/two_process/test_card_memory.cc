@@ -504,7 +504,7 @@ TEST(card_memory_cycles, need_no_more_of_the_device_the_more_there_are)
         fabric.add_to(config.variables);
         EXPECT_PAIR(config);
         auto counts = fabric.end();
-        EXPECT_EQ(counts["keys_live"], 0);
+        EXPECT_EQ(counts["keys_left"], 0);
         return counts["keys_live_max"].get<int>();
     };
     EXPECT_LE(most_keys(10000), most_keys(1000) + 4);
@@ -534,7 +534,7 @@ TEST_P(several_cards, use_the_memory_of_one)
         fabric.add_to(config.variables);
         EXPECT_PAIR(config);
     }
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(fabric.end()["keys_left"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, several_cards, testing::ValuesIn(transports({}, {"rc_x", "rc_v", "dc_x", "ud_x"})),

@@ -154,7 +154,7 @@ TEST_P(counts, of_many_transfers_differ_by_their_work_requests_only)
     }
     EXPECT_EQ(many["commands"], few["commands"]);
     EXPECT_EQ(many["error_completions"], 0);
-    EXPECT_EQ(many["keys_live"], 0);
+    EXPECT_EQ(many["keys_left"], 0);
     EXPECT_EQ(many["keys_live_max"], few["keys_live_max"]);
 }
 

@@ -662,7 +662,7 @@ protected:
         // Nothing is made in advance, because that would be going on at some other moment in each run.
         config.variables.emplace_back("UCX_LAYOUT_KEYS_EXPORT_SPARE", "0");
         auto counts = run(config);
-        EXPECT_EQ(counts["keys_live"], 0);
+        EXPECT_EQ(counts["keys_left"], 0);
         int all = 0;
         for (const auto& [name, command] : counts["commands"].items()) {
             all += command["count"].get<int>();
@@ -691,7 +691,7 @@ TEST_P(exported_memory, is_moved_by_a_dpu_without_a_command_for_each_transfer)
 // The same in short, for many orders of the device (test/adversarial).
 TEST_P(exported_memory, is_moved_by_a_dpu)
 {
-    EXPECT_EQ(run(export_config("export.move", GetParam()))["keys_live"], 0);
+    EXPECT_EQ(run(export_config("export.move", GetParam()))["keys_left"], 0);
 }
 
 // UCX registers long memory in chunks, and puts a key of its own over them.
@@ -702,31 +702,31 @@ TEST_P(exported_memory, may_be_registered_in_chunks)
     config.variables.emplace_back("UCX_IB_REG_MT_CHUNK", "8k");
     // With relaxed order UCX 1.18.1 takes the one registration for chunks that it could not make so, and dies with it.
     config.variables.emplace_back("UCX_IB_PCI_RELAXED_ORDERING", "n");
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
 {
     auto config = export_config("export.send", GetParam());
     config.variables.emplace_back("UCX_RNDV_THRESH", "0");
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 TEST_P(exported_memory, is_reached_by_short_messages_that_ucp_copies)
 {
     auto config = export_config("export.short", GetParam());
     std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 TEST_P(exported_memory, of_more_than_2_gib_is_reached_everywhere)
 {
-    EXPECT_EQ(run(export_config("export.long", GetParam()))["keys_live"], 0);
+    EXPECT_EQ(run(export_config("export.long", GetParam()))["keys_left"], 0);
 }
 
 TEST_P(exported_memory, announces_keys_whose_aliases_the_dpu_makes_in_advance)
 {
-    EXPECT_EQ(run(export_config("export.announce", GetParam()))["keys_live"], 0);
+    EXPECT_EQ(run(export_config("export.announce", GetParam()))["keys_left"], 0);
 }
 
 TEST_P(exported_memory, is_lost_to_short_messages_when_the_host_unmaps_it)
@@ -735,7 +735,7 @@ TEST_P(exported_memory, is_lost_to_short_messages_when_the_host_unmaps_it)
     std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
     config.expected[0].any_output = true; // its peer may be gone from its endpoint
     config.expected[1].output     = "are memory of another process that the device cannot reach|Local protection error";
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)
@@ -743,7 +743,7 @@ TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)
     auto config                   = export_config("export.lose", GetParam());
     config.expected[1].any_output = true; // UCX logs the error of the request
     config.expected[0].any_output = true;
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 TEST_P(exported_memory, of_a_host_that_was_killed_ends_requests_with_an_error)
@@ -760,7 +760,7 @@ TEST_P(exported_memory, is_not_imported_with_a_changed_handle)
 {
     auto config                   = export_config("export.forge", GetParam());
     config.expected[1].any_output = true; // UCX logs that no domain takes it
-    EXPECT_EQ(run(config)["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(transports, exported_memory, testing::Values("rc_x,lay_copy", "dc_x,ud_x,lay_copy"));

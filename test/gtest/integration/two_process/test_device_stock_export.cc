@@ -44,7 +44,7 @@ TEST_P(stock_exports, are_imported_and_handles_of_the_library_are_refused_withou
     device_fabric fabric({"--functions", "2"});
     fabric.add_to(config.variables);
     EXPECT_PAIR(config);
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(fabric.end()["keys_left"], 0);
 }
 
 const sides all_sides[] = {

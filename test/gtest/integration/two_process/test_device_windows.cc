@@ -235,7 +235,7 @@ TEST_P(several_devices, carry_transfers_of_every_kind)
         fabric.add_to(config.variables);
         EXPECT_PAIR(config);
     }
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(fabric.end()["keys_left"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, several_devices,
@@ -252,7 +252,7 @@ TEST(map_cycles_on_a_device, need_no_more_keys_the_more_there_are)
         fabric.add_to(config.variables);
         EXPECT_PAIR(config);
         counts = fabric.end();
-        EXPECT_EQ(counts["keys_live"], 0);
+        EXPECT_EQ(counts["keys_left"], 0);
         return counts["keys_live_max"].get<int>();
     };
     nlohmann::json few;

@@ -39,6 +39,23 @@ std::uint64_t address_of(std::span<std::byte> memory)
     return reinterpret_cast<std::uint64_t>(memory.data());
 }
 
+TEST_F(command_mkey, that_its_process_leaves_is_counted_unless_it_was_killed)
+{
+    commander other{machine.start(), 0, 1};
+    commander dying{machine.start(), 0, 1};
+    for (commander* const each : {&device, &other, &dying}) {
+        const std::uint32_t domain = each->alloc_pd();
+        each->create_key(domain, each->process().allocate(64));
+        const std::uint32_t key = each->create_key(domain, each->process().allocate(64));
+        EXPECT_EQ(each->plain(command::destroy_mkey, key >> 8), command_status::ok);
+    }
+    dying.process().kill();
+    other.process().stop();
+    machine.start();
+    EXPECT_EQ(machine.memory().counts.keys_left, 1u);
+    EXPECT_EQ(machine.memory().counts.keys_live, 1u);
+}
+
 TEST_F(command_mkey, over_others_for_atomics_is_aligned_and_over_a_bound_key_of_strict_order)
 {
     const auto memory         = device.process().allocate(4096);

@@ -52,6 +52,17 @@ TEST_F(uverbs_objects, closing_the_file_ends_all_it_made)
     program.device->closing(maker.fd);
     EXPECT_FALSE(program.device->owns(maker.fd));
     expect_device_empty();
+    EXPECT_EQ(machine.memory().counts.keys_left, 3u);
+}
+
+TEST_F(uverbs_objects, keys_that_are_destroyed_are_not_left_to_the_device)
+{
+    const auto mr = maker.make_mr(program.room(8192), local_write);
+    const auto mw = maker.try_mw(1);
+    EXPECT_EQ(maker.destroy(UVERBS_OBJECT_MR, mr.handle), 0);
+    EXPECT_EQ(maker.destroy(UVERBS_OBJECT_MW, mw.handle), 0);
+    program.device->closing(maker.fd);
+    EXPECT_EQ(machine.memory().counts.keys_left, 0u);
 }
 
 TEST_F(uverbs_objects, a_copied_descriptor_keeps_the_file_open)
