@@ -7,18 +7,26 @@
 
 #include <csignal>
 #include <cstddef>
+#include <format>
 #include <stdexcept>
 #include <utility>
 
 namespace ucxl::softhca::test
 {
 
+namespace
+{
+
+constexpr int cannot_be_traced = 77; // exit status
+
+} // namespace
+
 std::optional<stepped_process> stepped_process::start(test_process& process, const std::function<void()>& work)
 {
     const pid_t child = fork();
     if (child == 0) {
         if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
-            _exit(77);
+            _exit(cannot_be_traced);
         }
         process.stop_when_locked = true;
         work();
@@ -26,10 +34,13 @@ std::optional<stepped_process> stepped_process::start(test_process& process, con
     }
     int status = 0;
     waitpid(child, &status, 0);
-    if (!WIFSTOPPED(status)) {
+    if (WIFSTOPPED(status)) {
+        return stepped_process(process, child);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == cannot_be_traced) {
         return std::nullopt;
     }
-    return stepped_process(process, child);
+    throw std::runtime_error(std::format("the process ended with wait status {:#x} before it got the lock", status));
 }
 
 stepped_process::stepped_process(stepped_process&& from) noexcept

@@ -21,7 +21,8 @@ namespace ucxl::softhca::test
 class stepped_process
 {
 public:
-    // Nothing when processes cannot be traced. The child stops where it got the lock.
+    // Nothing when processes cannot be traced. The child stops where it got the lock. Throws std::runtime_error when it
+    // ended before.
     static std::optional<stepped_process> start(test_process& process, const std::function<void()>& work);
 
     stepped_process(stepped_process&& from) noexcept;
