@@ -167,19 +167,21 @@ std::vector<sample> forms()
 
 TEST(pack_plan, every_cut_of_every_form)
 {
+    constexpr std::byte untouched{0xee};
     test::random numbers(run_seed());
     for (const sample& of : forms()) {
         const pack_plan_ptr plan = plan_of(of);
         SCOPED_TRACE(plan->describe());
         const sample_memory memory(of, guard_side::back, numbers);
         const std::vector<std::byte> all = memory.read(of, 0, of.bytes.size());
-        std::vector<std::byte> packed(all.size());
         for (std::uint64_t begin = 0; begin <= all.size(); ++begin) {
             for (std::uint64_t end = begin; end <= all.size(); end += 1 + (end - begin) / 16) {
+                std::vector<std::byte> packed(end - begin + 1, untouched);
                 plan->gather(memory.bases(), begin, end - begin, packed.data());
                 ASSERT_TRUE(std::equal(all.begin() + static_cast<std::ptrdiff_t>(begin),
                                        all.begin() + static_cast<std::ptrdiff_t>(end), packed.begin()))
                     << begin << ' ' << end;
+                ASSERT_EQ(packed.back(), untouched) << begin << ' ' << end;
             }
         }
         for (std::uint64_t begin = 0; begin <= all.size(); begin += 1 + begin / 8) {
