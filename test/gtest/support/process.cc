@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include "sanitizer.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,14 +29,6 @@ namespace
 {
 
 using std::chrono::steady_clock;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr unsigned slower_by_sanitizer = 10;
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr unsigned slower_by_sanitizer = 4;
-#else
-constexpr unsigned slower_by_sanitizer = 1;
-#endif
 
 [[noreturn]] void fail_by_errno(const std::string& call)
 {
