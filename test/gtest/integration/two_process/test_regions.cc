@@ -6,9 +6,12 @@
 #include "scenario.h"
 #include "transports.h"
 
+#include "support/wait_until.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <format>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +84,7 @@ public:
         }
         return true;
     }
+    bool begins_with(const bytes& packed) const { return std::memcmp(row(0), packed.data(), block) == 0; }
     bytes key(const session& of) const
     {
         bytes made;
@@ -319,8 +323,22 @@ void short_of(const peer_arguments& arguments, shortage of)
             check(got == test_pattern(length, 1), "something else was got");
         }
         session.barrier(); // role 1 makes progress, as messages need it
+        if (arguments.plays(1)) {
+            ucp_layout_window_attr_t attr{};
+            attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+            check_ok(ucp_layout_window_query(own.window->get(), &attr), "ucp_layout_window_query");
+            check(attr.statistics.bytes_read == length, "the owner has read {} bytes for messages",
+                  attr.statistics.bytes_read);
+        }
     }
     session.close();
+}
+
+bool is_stopped(pid_t process)
+{
+    std::string stat;
+    std::getline(std::ifstream(std::format("/proc/{}/stat", process)), stat);
+    return stat.substr(stat.rfind(')') + 2, 1) == "T";
 }
 
 // Role 0 is killed while it puts: role 1 has its memory, and goes on.
@@ -339,6 +357,7 @@ void initiator_killed(const peer_arguments& arguments)
     std::span<const std::byte> rest = std::span(payload).subspan(sizeof(self));
     if (arguments.plays(0)) {
         const remote_key other(session.endpoint(), rest);
+        own.fill(test_pattern(length, 2));
         raise(SIGSTOP); // role 1 lets it go on when it is ready to kill it
         for (;;) {
             check_ok(put(session, own.window->address(), other), "put");
@@ -346,10 +365,11 @@ void initiator_killed(const peer_arguments& arguments)
     }
     pid_t peer = 0;
     std::memcpy(&peer, payload.data(), sizeof(peer));
-    usleep(20000);
+    own.fill(test_pattern(length, 1));
+    check(test::wait_until([&] { return is_stopped(peer); }), "role 0 did not stop");
     kill(peer, SIGCONT);
     const auto end = static_cast<unsigned>(20000 + arguments.seed % 20000);
-    for (unsigned waited = 0; waited < end; waited += 100) {
+    for (unsigned waited = 0; waited < end || !own.begins_with(test_pattern(length, 2)); waited += 100) {
         ucp_worker_progress(session.worker());
         usleep(100);
     }
