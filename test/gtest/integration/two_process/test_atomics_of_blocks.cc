@@ -142,13 +142,15 @@ void refused(const peer_arguments& arguments)
         bytes keys;
         append_key(keys, session.context(), halves->memh(), halves->address());
         append_key(keys, session.context(), unaligned->memh(), unaligned->address());
-        spread_words gone(session, {});
+        const auto words = initial_words();
+        spread_words gone(session, words);
         const bytes key = gone.key(session);
         keys.insert(keys.end(), key.begin(), key.end());
         gone.unmap();
         session.exchange(keys);
         session.barrier();
         check(memory == initial, "memory was written");
+        gone.check_equal(std::as_bytes(std::span(words)));
         session.barrier(); // the peer may operate on a word now
         session.barrier();
         session.close();

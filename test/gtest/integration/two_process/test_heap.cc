@@ -7,6 +7,7 @@
 
 #include "support/random.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -22,7 +23,10 @@ namespace
 {
 
 constexpr std::size_t pitch  = 1024; // of a matrix of bytes
+constexpr std::size_t rows   = 128;
 constexpr std::size_t column = 16;
+constexpr std::size_t put_at = 64; // columns of role 1's matrix
+constexpr std::size_t got_at = 512;
 
 struct freed {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -32,12 +36,12 @@ using block = std::unique_ptr<std::byte, freed>;
 // Blocks of many lengths, so that the heap grows while there are windows, and freed ones are used again.
 block allocate(test::random& random)
 {
-    const std::size_t rows = 128 + random.below(random.one_in(8) ? 100000 : 4000);
-    return block(static_cast<std::byte*>(std::malloc(rows * pitch)));
+    const std::size_t all_rows = rows + random.below(random.one_in(8) ? 100000 : 4000);
+    return block(static_cast<std::byte*>(std::malloc(all_rows * pitch)));
 }
 
 struct column_window {
-    column_window(const session& session, std::byte* matrix, std::size_t rows, std::size_t place)
+    column_window(const session& session, std::byte* matrix, std::size_t place)
         : layout(ucx_layout::layout::create_strided(column, {{rows, pitch}})),
           window(ucx_layout::window::map(session.context(), *layout, matrix + place))
     {
@@ -66,30 +70,35 @@ void share_and_release(std::byte* memory, std::size_t length)
     check(ucp_layout_memory_destroy(shared) == UCS_OK, "memory of the heap cannot be released");
 }
 
+// After a round: the column that was put, and the bytes that the owner wrote.
+void verify(const block& matrix)
+{
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t i = 0; i < pitch; ++i) {
+            const bool is_put   = i >= put_at && i < put_at + column;
+            const auto expected = static_cast<std::byte>(is_put ? 255 - row : row);
+            check(matrix.get()[row * pitch + i] == expected, "row {}, byte {}", row, i);
+        }
+    }
+}
+
 // Role 0 puts a pattern into one column of role 1's matrix, and gets another column.
 void round_of_owner(session& session, test::random& random, std::vector<block>& kept)
 {
-    constexpr std::size_t rows = 128;
-    block matrix               = allocate(random);
+    block matrix = allocate(random);
     if (random.one_in(2)) {
         share_and_release(matrix.get(), rows * pitch);
     }
     for (std::size_t row = 0; row < rows; ++row) {
         std::memset(matrix.get() + row * pitch, static_cast<int>(row), pitch);
     }
-    const column_window into(session, matrix.get(), rows, 64), from(session, matrix.get(), rows, 512);
+    const column_window into(session, matrix.get(), put_at), from(session, matrix.get(), got_at);
     bytes keys;
     append_key(keys, session.context(), into.window->memh(), into.window->address());
     append_key(keys, session.context(), from.window->memh(), from.window->address());
     session.side_channel().send(keys);
     wait_passively(session);
-    for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t i = 0; i < pitch; ++i) {
-            const bool is_put   = i >= 64 && i < 64 + column;
-            const auto expected = static_cast<std::byte>(is_put ? 255 - row : row);
-            check(matrix.get()[row * pitch + i] == expected, "row {}, byte {}", row, i);
-        }
-    }
+    verify(matrix);
     kept.push_back(std::move(matrix));
     if (random.one_in(3)) {
         kept.erase(kept.begin());
@@ -97,20 +106,10 @@ void round_of_owner(session& session, test::random& random, std::vector<block>& 
     session.side_channel().send({});
 }
 
-void round_of_peer(session& session)
+void get_column(session& session, const remote_key& from)
 {
-    constexpr std::size_t rows      = 128;
-    const bytes keys                = wait_passively(session);
-    std::span<const std::byte> rest = keys;
-    const remote_key into(session.endpoint(), rest), from(session.endpoint(), rest);
-    std::vector<std::byte> sent(rows * column), received(rows * column);
-    for (std::size_t row = 0; row < rows; ++row) {
-        std::memset(sent.data() + row * column, static_cast<int>(255 - row), column);
-    }
+    bytes received(rows * column);
     const ucp_request_param_t param{};
-    check_ok(
-        session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), into.address(), into.get(), &param)),
-        "ucp_put_nbx");
     check_ok(session.wait(
                  ucp_get_nbx(session.endpoint(), received.data(), received.size(), from.address(), from.get(), &param)),
              "ucp_get_nbx");
@@ -118,6 +117,22 @@ void round_of_peer(session& session)
     for (std::size_t i = 0; i < received.size(); ++i) {
         check(received[i] == static_cast<std::byte>(i / column), "byte {} that was got", i);
     }
+}
+
+void round_of_peer(session& session)
+{
+    const bytes keys                = wait_passively(session);
+    std::span<const std::byte> rest = keys;
+    const remote_key into(session.endpoint(), rest), from(session.endpoint(), rest);
+    bytes sent(rows * column);
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::memset(sent.data() + row * column, static_cast<int>(255 - row), column);
+    }
+    const ucp_request_param_t param{};
+    check_ok(
+        session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), into.address(), into.get(), &param)),
+        "ucp_put_nbx");
+    get_column(session, from);
     session.side_channel().send({});
     wait_passively(session);
 }
@@ -135,6 +150,30 @@ void passive_owner(const peer_arguments& arguments)
     session.close();
 }
 
+// One matrix of an earlier round is got again.
+void show_kept(session& session, const std::vector<block>& kept)
+{
+    if (kept.empty()) {
+        session.side_channel().send({});
+        return;
+    }
+    const column_window from(session, kept.front().get(), got_at);
+    bytes key;
+    append_key(key, session.context(), from.window->memh(), from.window->address());
+    session.side_channel().send(key);
+    wait_passively(session);
+}
+
+void get_kept(session& session)
+{
+    const bytes key = wait_passively(session);
+    if (!key.empty()) {
+        std::span<const std::byte> rest = key;
+        get_column(session, remote_key(session.endpoint(), rest));
+        session.side_channel().send({});
+    }
+}
+
 // Role 1 forks. What the child writes, frees and allocates reaches neither the parent nor the peer.
 void forking_owner(const peer_arguments& arguments)
 {
@@ -146,23 +185,26 @@ void forking_owner(const peer_arguments& arguments)
         test::random random(test::derive_seed(arguments.seed, round));
         if (arguments.plays(0)) {
             round_of_peer(session);
+            get_kept(session);
             continue;
         }
         const pid_t child = fork();
         if (child == 0) {
             for (const block& each : kept) {
-                std::memset(each.get(), 0xee, 128 * pitch);
+                std::memset(each.get(), 0xee, rows * pitch);
             }
             kept.clear();
             for (int i = 0; i < 20; ++i) {
                 const block own = allocate(random);
-                std::memset(own.get(), 0xee, 128 * pitch);
+                std::memset(own.get(), 0xee, rows * pitch);
             }
             _exit(0);
         }
         round_of_owner(session, random, kept);
         int status = -1;
         check(waitpid(child, &status, 0) == child && status == 0, "the child ended with status {}", status);
+        std::ranges::for_each(kept, verify);
+        show_kept(session, kept);
     }
     session.close();
 }

@@ -1,11 +1,13 @@
 // Windows that no network card may register: every operation, also between a process with such windows and one with
 // windows of the usual kind.
+#include "plain_peer.h"
 #include "scenario.h"
 #include "transfer_batch.h"
 #include "transports.h"
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -86,6 +88,16 @@ void types(const peer_arguments& arguments)
     session.close();
 }
 
+void fill(const ucx_layout::window& window, const shape& shape, const bytes& packed)
+{
+    void* base = nullptr;
+    check_ok(window.bases({&base, 1}), "ucp_layout_window_bases");
+    for (std::size_t i = 0; i < shape.count; ++i) {
+        std::memcpy(static_cast<std::byte*>(base) + i * static_cast<std::size_t>(shape.stride),
+                    packed.data() + i * shape.length, shape.length);
+    }
+}
+
 // A message of 640 KB: the receiver of a direct one copies it in the memory of the sender, whose processor then reads
 // nothing. It arrives in host memory.
 void one_pass(const peer_arguments& arguments)
@@ -98,9 +110,11 @@ void one_pass(const peer_arguments& arguments)
           shape{"one block", 655360, 1, 655360, true, true}, shape{"short", 64, 1024, 128, true, false},
           shape{"blocks of the application", 64, 10240, 128, false, false}}) {
         const std::size_t length = each.length * each.count;
+        const bytes sent         = test_pattern(length, 1);
         std::vector<std::byte> memory, received(length);
         if (arguments.role == 0) {
             const auto window = make(context, each, memory);
+            fill(window, each, sent);
             check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.address(), length, 1, &param)), "send");
             session.barrier();
             ucp_layout_window_attr_t attr{};
@@ -111,6 +125,7 @@ void one_pass(const peer_arguments& arguments)
         } else {
             check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, 1, ~ucp_tag_t{}, &param)),
                      "receive");
+            check(received == sent, "{}: something else arrived", each.name);
             session.barrier();
         }
     }
