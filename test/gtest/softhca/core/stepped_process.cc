@@ -34,13 +34,16 @@ std::optional<stepped_process> stepped_process::start(test_process& process, con
     }
     int status = 0;
     waitpid(child, &status, 0);
-    if (WIFSTOPPED(status)) {
-        return stepped_process(process, child);
-    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == cannot_be_traced) {
         return std::nullopt;
     }
-    throw std::runtime_error(std::format("the process ended with wait status {:#x} before it got the lock", status));
+    if (WIFSTOPPED(status)) {
+        stepped_process stopped(process, child); // also by a signal that would end it
+        if (WSTOPSIG(status) == SIGSTOP) {
+            return stopped;
+        }
+    }
+    throw std::runtime_error(std::format("wait status {:#x} of a process before it got the lock", status));
 }
 
 stepped_process::stepped_process(stepped_process&& from) noexcept
