@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
+#include <format>
 #include <sys/time.h>
 #include <thread>
 #include <unistd.h>
@@ -38,7 +39,77 @@ void install_own_handler()
     }
 }
 
-endpoint* busy = nullptr;
+// What a handler does, which interrupts the thread anywhere. It does not wait for a lock of libibverbs that the thread
+// has, because its queue pair is another one, of a context of its own.
+struct posting_handler {
+    static constexpr std::size_t length = 64, target = 2048;
+
+    explicit posting_handler(ibv_context* of_the_thread) : interrupted(of_the_thread), own(4096)
+    {
+        own.connect(own.own());
+        std::memset(own.buffer(), 0x5a, length);
+    }
+
+    void run()
+    {
+        const int before = errno;
+        ibv_port_attr port{};
+        const int refused = ibv_query_port(interrupted, 1, &port);
+        failed += refused != 0 && refused != EDEADLK; // which says that the thread is in another call
+        poll();
+        if (posted == completed) { // the doorbell of another one would do for this one, too
+            failed += !own.try_post(IBV_WR_RDMA_WRITE, 0, target, length, 1);
+            ++posted;
+        }
+        errno = before;
+    }
+    void poll()
+    {
+        ibv_wc found{};
+        while (ibv_poll_cq(own.queue(), 1, &found) == 1) {
+            failed += found.status != IBV_WC_SUCCESS;
+            ++completed;
+        }
+    }
+
+    ibv_context* interrupted;
+    endpoint own;
+    unsigned posted = 0, completed = 0, failed = 0;
+};
+
+posting_handler* in_handler = nullptr;
+
+class alarms
+{
+public:
+    explicit alarms(suseconds_t every_us) { set(every_us); }
+    ~alarms() { set(0); }
+    alarms(const alarms&)            = delete;
+    alarms& operator=(const alarms&) = delete;
+
+private:
+    static void set(suseconds_t every_us)
+    {
+        const itimerval times{.it_interval = {.tv_sec = 0, .tv_usec = every_us},
+                              .it_value    = {.tv_sec = 0, .tv_usec = every_us}};
+        ::setitimer(ITIMER_REAL, &times, nullptr);
+    }
+};
+
+void expect_all_done(posting_handler& handler)
+{
+    for (const double until = seconds_now() + 10; handler.completed != handler.posted && seconds_now() < until;) {
+        handler.poll();
+    }
+    if (handler.posted == 0 || handler.completed != handler.posted || handler.failed != 0) {
+        die(std::format("the handler has posted {}, {} of them completed, and {} calls or requests failed",
+                        handler.posted, handler.completed, handler.failed));
+    }
+    const std::byte* const bytes = handler.own.buffer();
+    if (std::memcmp(bytes, bytes + posting_handler::target, posting_handler::length) != 0) {
+        die("what the handler has written did not arrive");
+    }
+}
 
 } // namespace
 
@@ -115,33 +186,28 @@ int blocked_signals_and_direct_doorbells(int)
 
 int handler_that_posts(int)
 {
-    endpoint here(1 << 16, 64);
+    constexpr std::size_t length = 1 << 15;
+    endpoint here(2 * length, 64);
     here.connect(here.own());
-    busy                  = &here;
+    posting_handler handler(here.context());
+    in_handler            = &handler;
     struct sigaction mine = {};
-    mine.sa_handler       = [](int) {
-        // Interrupts the thread anywhere. It does not hold libibverbs' own lock, because the queue is another one.
-        static thread_local bool inside = false;
-        if (!inside) {
-            inside           = true;
-            const int before = errno;
-            ibv_port_attr port{};
-            (void)ibv_query_port(busy->context(), 1, &port);
-            errno  = before;
-            inside = false;
-        }
-    };
-    mine.sa_flags = SA_RESTART;
+    mine.sa_handler       = [](int) { in_handler->run(); };
+    mine.sa_flags         = SA_RESTART;
     ::sigaction(SIGALRM, &mine, nullptr);
-    const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200}, .it_value = {.tv_sec = 0, .tv_usec = 200}};
-    ::setitimer(ITIMER_REAL, &often, nullptr);
-    const double until = seconds_now() + 1;
-    while (seconds_now() < until) {
-        here.write(0, 1 << 15, 1 << 15, 1);
-        here.finish_one();
+    {
+        const alarms often(200);
+        const double until = seconds_now() + 1;
+        for (int round = 0; seconds_now() < until; ++round) {
+            std::memset(here.buffer(), round, length);
+            here.write(0, length, length, 1);
+            here.finish_one();
+            if (std::memcmp(here.buffer(), here.buffer() + length, length) != 0) {
+                die(std::format("other bytes arrived in round {}", round));
+            }
+        }
     }
-    const itimerval never{};
-    ::setitimer(ITIMER_REAL, &never, nullptr);
+    expect_all_done(handler);
     return 0;
 }
 
