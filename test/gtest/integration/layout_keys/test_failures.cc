@@ -77,11 +77,17 @@ TEST(injected_faults, no_more_keys_is_an_error_that_leaves_nothing)
     for (int keys = 1; keys < 16; ++keys) {
         limits.push_back("keys=" + std::to_string(keys));
     }
-    int keys = 0;
+    int keys     = 0;
+    int refused  = 0;
+    int complete = 0;
     for (const auto& [status, output] : lives_with(role, limits)) {
         ++keys;
         EXPECT_TRUE(is_clean(status)) << keys << " keys: " << status << "\n" << output;
+        refused += status == key_life_refused ? 1 : 0;
+        complete += status == key_life_complete ? 1 : 0;
     }
+    EXPECT_GT(refused, 0);
+    EXPECT_GT(complete, 0);
 }
 
 TEST(injected_faults, after_the_device_failed_every_call_says_so)

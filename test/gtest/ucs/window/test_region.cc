@@ -157,12 +157,15 @@ TEST(region_table, is_searched_while_others_change_it)
     const auto kept = allocated();
     ASSERT_TRUE(table.add(kept).has_value());
     std::atomic<bool> is_over{false};
-    std::atomic<unsigned> missed{0};
+    std::atomic<unsigned> missed{0}, searches{0};
     std::thread reader([&] {
         while (!is_over.load()) {
             missed += table.find(kept->start() + 8, 8) == kept ? 0 : 1;
+            ++searches;
+            searches.notify_one();
         }
     });
+    searches.wait(0); // the reader may get no processor for a while
     for (int i = 0; i < 200; ++i) {
         ASSERT_TRUE(table.add(allocated(page_length())).has_value());
     }

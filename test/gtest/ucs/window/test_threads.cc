@@ -91,13 +91,17 @@ TEST(registry_threads, rebind_while_others_read)
     std::byte memory[2][8];
     window* one = must(registry->create(binding_of(8, memory[0])));
     std::atomic<bool> stop{false};
+    std::atomic<unsigned> reads{0};
     std::thread reader([&] {
         while (!stop.load()) {
             const reader_section guard;
             const std::byte* base = one->binding().bases.at(0);
             EXPECT_TRUE(base == memory[0] || base == memory[1]);
+            ++reads;
+            reads.notify_one();
         }
     });
+    reads.wait(0); // the reader may get no processor for a while
     for (unsigned step = 0; step < num_steps; ++step) {
         ASSERT_TRUE(registry->rebind(*one, binding_of(8, memory[step % 2])).has_value());
     }
@@ -217,13 +221,17 @@ TEST(registry_threads, carved_slots_are_given_back_under_lookups)
 {
     const auto registry = private_registry(64 * mib);
     std::atomic<bool> stop{false};
+    std::atomic<unsigned> searches{0};
     std::thread reader([&] {
         ucxl::test::random from(run_seed());
         while (!stop.load()) {
             const reader_section guard;
             (void)registry->find(registry->arena_base() + from.below(64 * mib), 1);
+            ++searches;
+            searches.notify_one();
         }
     });
+    searches.wait(0);
     for (unsigned step = 0; step < 100; ++step) {
         window* small = must(registry->create(binding_of(1)));
         registry->destroy(small);
