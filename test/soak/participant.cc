@@ -75,7 +75,8 @@ struct participant::task {
     bool is_flushing    = false;
     bool has_ended      = false;
     bool was_abandoned  = false;
-    ucs_status_t status = UCS_OK;
+    bool is_left_out    = false;  // one of the two cannot
+    ucs_status_t status = UCS_OK; // UCS_INPROGRESS after the end: nobody waited for what would come
 
     task(const operation& one, unsigned in_step, unsigned at) : planned(one), step(in_step), number(at) {}
     ~task()
@@ -154,7 +155,7 @@ void participant::handle(const note& told)
     case word::cannot:
         for (const auto& each : _tasks) {
             if (each->number == told.number && each->step == told.step) {
-                each->has_ended = each->was_abandoned = true;
+                each->has_ended = each->is_left_out = true;
             }
         }
         break;
@@ -253,9 +254,12 @@ void participant::abandon(unsigned rank)
     }
     dead.endpoint = nullptr;
     for (const auto& each : _tasks) {
-        if (other_of(each->planned) == rank && !each->has_ended) {
+        if (other_of(each->planned) == rank && (each->requests.empty() ? !each->has_ended : !has_ended(*each))) {
             each->was_abandoned = true;
-            each->has_ended     = !_plan.has_error_handling;
+            if (!_plan.has_error_handling) {
+                each->has_ended = true;
+                each->status    = UCS_INPROGRESS;
+            }
             for (void* const request : each->requests) {
                 // A message that had come already has no request.
                 if (each->planned.kind == operation_kind::message && each->planned.to == _rank &&
@@ -302,7 +306,7 @@ void participant::try_to_prepare(task& work)
             throw;
         }
         work.own.reset();
-        work.has_ended = work.was_abandoned = true;
+        work.has_ended = work.is_left_out = true;
         test::check(
             _link.tell(
                 {.what = word::cannot, .rank = other_of(work.planned), .step = work.step, .number = work.number}),
@@ -535,16 +539,33 @@ void participant::expect_result(task& work)
     }
 }
 
+// Who is dead may have done all of its part or none. But memory that is only read never changes, nor does any for an
+// operation that nobody began, and a receive or a get that ended well has all its bytes, whoever died meanwhile.
+void participant::expect_what_is_known(task& work)
+{
+    const operation& planned = work.planned;
+    const bool is_initiator  = planned.from == _rank;
+    const bool is_written    = is_initiator == (planned.kind == operation_kind::get);
+    if (!work.own || !is_written || work.is_left_out) {
+        return;
+    }
+    if (!is_initiator && planned.kind != operation_kind::message) {
+        work.own->expect_nothing(); // only the other one knew the end
+    } else if (work.is_flushing || (work.has_ended && work.status == UCS_OK && !work.requests.empty())) {
+        expect_result(work);
+    } else if (!work.requests.empty()) {
+        work.own->expect_nothing();
+    }
+}
+
 void participant::look(unsigned number)
 {
     std::uint64_t right = 0;
     std::string wrong;
     for (const auto& each : _tasks) {
         const bool counts = each->planned.from == _rank;
-        if (each->was_abandoned || is_dead(other_of(each->planned))) {
-            if (each->own) {
-                each->own->expect_nothing();
-            }
+        if (each->is_left_out || is_dead(other_of(each->planned))) {
+            expect_what_is_known(*each);
         } else if (each->status != UCS_OK) {
             wrong += std::format("operation {}, {}: {}; ", each->number, text_of(each->planned),
                                  ucs_status_string(each->status));

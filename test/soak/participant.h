@@ -64,6 +64,7 @@ private:
     void finish_all(unsigned number);
     void look(unsigned number);
     void expect_result(task& work);
+    void expect_what_is_known(task& work);
     // Progresses until the director says so. Notes of other kinds are handled meanwhile.
     void wait_for(word what, unsigned number);
     void handle(const note& told);
