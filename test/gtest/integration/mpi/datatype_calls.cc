@@ -48,6 +48,7 @@ int run(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // a process that is killed has told what it found
     int provided           = MPI_THREAD_SINGLE;
     const bool has_threads = argc > 3 && std::string_view(argv[3]).starts_with("threads");
     MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
