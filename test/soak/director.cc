@@ -92,8 +92,12 @@ void director::kill(unsigned rank)
 {
     performer& victim = _performers[rank];
     victim.process->kill(SIGKILL);
-    victim.process->wait();
-    ++_outcome.kills;
+    const auto ended = victim.process->wait();
+    if (ended.status == 128 + SIGKILL) {
+        ++_outcome.kills;
+    } else {
+        count_end(rank, ended); // it was earlier
+    }
     tell_dead(rank);
 }
 
@@ -153,6 +157,25 @@ void director::take(performer& from, unsigned rank, const note& told)
     }
 }
 
+// Of a process that ended before the last step, and not by us.
+void director::count_end(unsigned rank, const test::ended_process& ended)
+{
+    const std::string output = ended.output();
+    const bool hung          = output.contains("never end") || output.contains("says nothing");
+    // UCX ends a target that answers a put or get of an initiator that is gone, and, without error handling, who copies
+    // from or to one by the kernel (docs/limits.md).
+    const bool is_of_target = _plan.has_error_handling &&
+                              output.contains("Fatal: unexpected error: Endpoint timeout") &&
+                              (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler"));
+    const bool is_of_copy =
+        !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
+    const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
+    (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
+    if (!is_of_ucx) {
+        _outcome.told += std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, output);
+    }
+}
+
 // What the processes have told by now, or what happens next.
 void director::pump()
 {
@@ -173,22 +196,7 @@ void director::pump()
                 take(each, rank, *told);
             }
         } catch (const std::exception&) { // it has ended by itself
-            const auto ended         = each.process->wait();
-            const std::string output = ended.output();
-            const bool hung          = output.contains("never end") || output.contains("says nothing");
-            // UCX ends a target that answers a put or get of an initiator that is gone, and, without error handling,
-            // who copies from or to one by the kernel (docs/limits.md).
-            const bool is_of_target = _plan.has_error_handling &&
-                                      output.contains("Fatal: unexpected error: Endpoint timeout") &&
-                                      (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler"));
-            const bool is_of_copy =
-                !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
-            const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
-            (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
-            if (!is_of_ucx) {
-                _outcome.told +=
-                    std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, output);
-            }
+            count_end(rank, each.process->wait());
             tell_dead(rank);
         }
     }

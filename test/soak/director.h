@@ -56,6 +56,7 @@ private:
     void pump();
     void disturb();
     void kill(unsigned rank);
+    void count_end(unsigned rank, const test::ended_process& ended);
     void tell_dead(unsigned rank);
     unsigned num_alive() const;
     void finish();
