@@ -1,6 +1,7 @@
 #include "director.h"
 
 #include "support/check.h"
+#include "support/wait_until.h"
 
 #include <algorithm>
 #include <csignal>
@@ -293,6 +294,19 @@ void director::finish()
     }
 }
 
+// Each process leads a group, with all that it and the libraries in it started.
+void director::count_left()
+{
+    for (unsigned rank = 0; rank < _performers.size(); ++rank) {
+        const pid_t leader = _performers[rank].process->pid();
+        if (_performers[rank].process->has_ended() &&
+            !test::wait_until([leader] { return ::kill(-leader, 0) != 0; }, std::chrono::seconds(1))) {
+            ++_outcome.left;
+            _outcome.told += std::format("rank {}: a process that it started stays\n", rank);
+        }
+    }
+}
+
 outcome director::run()
 {
     try {
@@ -321,6 +335,7 @@ outcome director::run()
     for (const performer& each : _performers) {
         close(each.connection->descriptor());
     }
+    count_left();
     return _outcome;
 }
 

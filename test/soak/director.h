@@ -22,9 +22,10 @@ struct outcome {
     unsigned ended           = 0; // processes, by UCX, because they answered or copied to one that was killed
     unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
     unsigned as_bare         = 0; // jobs of MPI that are as wrong without the library
+    unsigned left            = 0; // processes, files and parts of a device that stay after the round
     std::string told{};           // what was wrong
 
-    bool is_good() const { return wrong == 0 && hung == 0; }
+    bool is_good() const { return wrong == 0 && hung == 0 && left == 0; }
 };
 
 class director
@@ -60,6 +61,7 @@ private:
     void tell_dead(unsigned rank);
     unsigned num_alive() const;
     void finish();
+    void count_left();
 
     const round_plan& _plan;
     const std::string _program;

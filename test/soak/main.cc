@@ -93,18 +93,44 @@ std::set<std::string> left_behind()
     return left;
 }
 
-// A round with cards runs on a software device of its own, in a process of its own.
+// A number in the statistics of softhca-run, which are JSON.
+std::optional<std::uint64_t> number_of(const std::string& statistics, const std::string& name)
+{
+    const std::string begin = std::format("\"{}\": ", name);
+    const std::size_t at    = statistics.rfind(begin);
+    return at == std::string::npos ? std::nullopt : std::optional(std::stoull(statistics.substr(at + begin.size())));
+}
+
+// A round with cards runs on a software device of its own, in a process of its own. When all processes have ended, the
+// device has no key and none of its memory is in use.
 outcome run_on_device(const round_plan& plan)
 {
-    test::process round(SOFTHCA_RUN, {"--order", std::format("adversarial,seed={}", plan.seed % 1'000'000), "--",
-                                      own_program(), "--round", std::to_string(plan.seed), "--counts"});
+    test::process round(SOFTHCA_RUN,
+                        {"--order", std::format("adversarial,seed={}", plan.seed % 1'000'000), "--stats", "-", "--",
+                         own_program(), "--round", std::to_string(plan.seed), "--counts"});
     const auto ended = round.wait(std::chrono::minutes(15));
     outcome counted;
-    if (std::sscanf(ended.out.c_str(), "counts %lu %u %u %u", &counted.operations, &counted.kills, &counted.wrong,
-                    &counted.hung) != 4) {
+    const bool is_counted = std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u", &counted.operations,
+                                        &counted.kills, &counted.wrong, &counted.hung, &counted.ended, &counted.blocked,
+                                        &counted.left) == 7;
+    if (ended.timed_out) {
+        ++counted.hung;
+    } else if (!is_counted || ended.status != 0) {
         ++counted.wrong;
+        counted.told = std::format("softhca-run ended with status {}\n", ended.status);
+    } else {
+        for (const char* const name : {"keys_live", "memic_used"}) {
+            const auto number = number_of(ended.out, name);
+            if (number != 0) {
+                ++counted.left;
+                counted.told += number ? std::format("left behind on the device: {} {}\n", name, *number)
+                                       : std::format("the statistics have no {}\n", name);
+            }
+        }
     }
-    counted.told = counted.is_good() ? "" : ended.output();
+    if (!counted.is_good() || counted.blocked > 0) {
+        counted.told += ended.output();
+    }
     return counted;
 }
 
@@ -160,7 +186,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
                     "belong to others\n");
     }
     const auto end     = clock::now() + std::chrono::duration<double, std::ratio<60>>(minutes);
-    std::size_t rounds = 0, left = 0;
+    std::size_t rounds = 0;
     unsigned over_heap = 0; // kills
     unsigned of_mpi    = 0; // rounds
     unsigned of_ucx    = 0; // files
@@ -188,7 +214,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.blocked += round.blocked;
         all.as_bare += round.as_bare;
         all.ended += round.ended;
-        left += files.size();
+        all.left += round.left + static_cast<unsigned>(files.size());
         over_heap += has_heap ? round.kills : 0;
         of_mpi += mpi_plan_of(seed) ? 1 : 0;
     }
@@ -198,9 +224,9 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
                 "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
-    std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
-                all.wrong, all.hung, left);
-    return all.is_good() && left == 0 ? 0 : 1;
+    std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %u left behind%s\n", all.operations, all.kills,
+                all.wrong, all.hung, all.left, has_own_shared_memory ? "" : " (files: not looked)");
+    return all.is_good() ? 0 : 1;
 }
 
 } // namespace
@@ -243,8 +269,9 @@ try {
     }
     if (counts) {
         const outcome counted = run_round(plan_of(round), true);
-        std::printf("counts %lu %u %u %u\n%s", counted.operations, counted.kills, counted.wrong, counted.hung,
-                    counted.told.c_str());
+        std::printf("counts %lu %u %u %u %u %u %u\n%s", counted.operations, counted.kills, counted.wrong, counted.hung,
+                    counted.ended, counted.blocked, counted.left, counted.told.c_str());
+        test::context({.features = UCP_FEATURE_RMA}); // who opens the device ends what killed processes have there
         return 0;
     }
     const bool is_one_round = one->count() > 0;
