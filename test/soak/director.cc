@@ -136,6 +136,7 @@ void director::take(performer& from, unsigned rank, const note& told)
         return;
     }
     if (told.what == word::key || told.what == word::cannot) {
+        _outcome.left_out += told.what == word::cannot ? 1 : 0;
         _before_go.push_back(told);
         return;
     }

@@ -16,6 +16,7 @@ namespace ucxl::soak
 
 struct outcome {
     std::uint64_t operations = 0; // that were right
+    unsigned left_out        = 0; // operations, by who is short of something
     unsigned kills           = 0;
     unsigned wrong           = 0; // bytes or statuses that were not right, and processes that ended by themselves
     unsigned hung            = 0;

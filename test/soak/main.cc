@@ -105,14 +105,13 @@ std::optional<std::uint64_t> number_of(const std::string& statistics, const std:
 // device has no key and none of its memory is in use.
 outcome run_on_device(const round_plan& plan)
 {
-    test::process round(SOFTHCA_RUN,
-                        {"--order", std::format("adversarial,seed={}", plan.seed % 1'000'000), "--stats", "-", "--",
-                         own_program(), "--round", std::to_string(plan.seed), "--counts"});
+    test::process round(SOFTHCA_RUN, {"--order", std::format("adversarial,seed={}", plan.seed % 1'000'000), "--stats",
+                                      "-", "--", own_program(), "--round", std::to_string(plan.seed), "--counts"});
     const auto ended = round.wait(std::chrono::minutes(15));
     outcome counted;
-    const bool is_counted = std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u", &counted.operations,
-                                        &counted.kills, &counted.wrong, &counted.hung, &counted.ended, &counted.blocked,
-                                        &counted.left) == 7;
+    const bool is_counted =
+        std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u", &counted.operations, &counted.kills,
+                    &counted.wrong, &counted.hung, &counted.ended, &counted.blocked, &counted.left) == 7;
     if (ended.timed_out) {
         ++counted.hung;
     } else if (!is_counted || ended.status != 0) {
@@ -208,6 +207,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
             std::fflush(stdout);
         }
         all.operations += round.operations;
+        all.left_out += round.left_out;
         all.kills += round.kills;
         all.wrong += round.wrong;
         all.hung += round.hung;
@@ -221,6 +221,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     std::printf("%zu rounds, %u of them jobs of MPI, of which %u are as wrong without the library; %u kills where "
                 "processes have the heap\n",
                 rounds, of_mpi, all.as_bare, over_heap);
+    std::printf("%u operations were left out by processes that are short of something\n", all.left_out);
     std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
                 "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);

@@ -5,9 +5,11 @@
 #include "support/random.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <format>
 #include <fstream>
+#include <new>
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -58,6 +60,15 @@ void limit(decltype(RLIMIT_AS) resource, rlim_t most)
     test::check(getrlimit(resource, &limits) == 0, "getrlimit: {}", std::strerror(errno));
     limits.rlim_cur = std::min(most, limits.rlim_max);
     test::check(setrlimit(resource, &limits) == 0, "setrlimit: {}", std::strerror(errno));
+}
+
+// Whether something could not be had. What a call returned is at the end of the text.
+bool tells_shortage(const std::exception& error)
+{
+    const std::string text(error.what());
+    return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+           std::ranges::any_of(std::array{UCS_ERR_NO_MEMORY, UCS_ERR_EXCEEDS_LIMIT, UCS_ERR_NO_RESOURCE},
+                               [&](ucs_status_t each) { return text.ends_with(ucs_status_string(each)); });
 }
 
 } // namespace
@@ -301,8 +312,8 @@ void participant::try_to_prepare(task& work)
 {
     try {
         prepare(work);
-    } catch (const std::exception&) {
-        if (_plan.little == shortage::none || _plan.has_little != _rank) {
+    } catch (const std::exception& error) {
+        if (_plan.little == shortage::none || _plan.has_little != _rank || !tells_shortage(error)) {
             throw;
         }
         work.own.reset();
