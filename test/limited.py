@@ -7,20 +7,30 @@ usage: limited.py SECONDS COMMAND [ARGS]
 """
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
+import uuid
 
+MARKS_VARIABLE = "UCXL_LIMITED"  # a mark for each limit that a process is under
+MARKS = {}  # of the sessions that this process started
 OPTIONS = re.compile(r"^(UCX|UCXL|SOFTHCA|LD|GTEST|ASAN|UBSAN|TSAN)_")
 GDB_LIMIT_S = 30
 TIMED_OUT = 124
 
 
-def start(command, **popen):
-    """Starts the command in a session of its own, so that all processes that it starts can be found."""
-    return subprocess.Popen(command, start_new_session=True, **popen)
+def start(command, env=None, **popen):
+    """Starts the command in a session of its own, and with a mark in its environment, so that all processes that it
+    starts can be found, even those that have another session and whose parent has ended."""
+    env, mark = dict(os.environ if env is None else env), uuid.uuid4().hex
+    env[MARKS_VARIABLE] = " ".join((*env.get(MARKS_VARIABLE, "").split(), mark))
+    process = subprocess.Popen(command, start_new_session=True, env=env, **popen)
+    MARKS[process.pid] = mark
+    return process
 
 
 def read(path):
@@ -31,18 +41,48 @@ def read(path):
         return ""
 
 
+def has_mark(pid, mark):
+    variables = (word.partition("=") for word in words(f"/proc/{pid}/environ"))
+    return any(name == MARKS_VARIABLE and mark in value.split() for name, _, value in variables)
+
+
 def members(session):
     """The processes of a session, and all that they started, even if those are in other sessions now."""
-    parents, found = {}, set()
+    parents, found, mark = {}, set(), MARKS.get(session)
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         stat = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
         if len(stat) > 3:
             parents[pid] = int(stat[1])
-            if int(stat[3]) == session:
+            if int(stat[3]) == session or (mark and has_mark(pid, mark)):
                 found.add(pid)
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
     return sorted(found)
+
+
+def is_running(pid):
+    return read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
+
+
+def wait_for_end(pid, seconds):
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(1000 * seconds)
+    finally:
+        os.close(descriptor)
+
+
+def left(session, seconds):
+    """The processes of a session that still run after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while (running := [pid for pid in members(session) if is_running(pid)]) and time.monotonic() < deadline:
+        wait_for_end(running[0], max(0, deadline - time.monotonic()))
+    return running
 
 
 def end(session):
@@ -79,7 +119,8 @@ def stacks(pid):
 def describe_process(pid):
     status = dict(line.split(":", 1) for line in read(f"/proc/{pid}/status").splitlines() if ":" in line)
     yield f"process {pid} of {status.get('PPid', '?').strip()}: {shlex.join(words(f'/proc/{pid}/cmdline'))}"
-    options = [word for word in words(f"/proc/{pid}/environ") if OPTIONS.match(word)]
+    options = [word for word in words(f"/proc/{pid}/environ")
+               if OPTIONS.match(word) and not word.startswith(MARKS_VARIABLE)]
     yield f"  options: {' '.join(options) or '(none)'}"
     for task in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
         folder = f"/proc/{pid}/task/{task}"

@@ -11,6 +11,7 @@ import limited
 RUNNING = set()  # the processes that lead the sessions of running tests
 STARTING = threading.RLock()  # held until a test that starts is in RUNNING
 ENDING = threading.Event()  # no other test starts
+TIME_TO_VANISH_S = 5  # for processes of a test that has ended
 
 
 def end_all(signum, _frame):
@@ -31,6 +32,15 @@ class Outcome:
         self.times = []  # (seconds, test) of each test that ran
 
 
+def rest_of_output(process):
+    """What a process has printed that was ended. Somebody may still have its output, who was not found."""
+    try:
+        return process.communicate(timeout=TIME_TO_VANISH_S)[0]
+    except subprocess.TimeoutExpired as error:
+        process.stdout.close()
+        return (error.stdout or b"").decode(errors="replace")  # bytes, also of text
+
+
 def run(name, command, env, report, timeout):
     outcome, begin = Outcome(name), time.monotonic()
     with STARTING:
@@ -41,16 +51,20 @@ def run(name, command, env, report, timeout):
         RUNNING.add(process)
     try:
         outcome.output = process.communicate(timeout=timeout)[0]
+        if left := limited.left(process.pid, TIME_TO_VANISH_S):
+            outcome.output += limited.describe(process.pid)
+            outcome.why = f"left {len(left)} processes behind"
+            limited.end(process.pid)
     except subprocess.TimeoutExpired:
         doing = limited.describe(process.pid)
         limited.end(process.pid)
-        outcome.output = process.communicate()[0] + doing
+        outcome.output = rest_of_output(process) + doing
         outcome.why = f"no end after {timeout} s"
     finally:
         RUNNING.discard(process)
     outcome.seconds = time.monotonic() - begin
     if report is None:
-        skipped = process.returncode == 77
+        skipped = process.returncode == 77 and not outcome.why
         if skipped:
             last = outcome.output.strip().splitlines()[-1:] or [""]
             outcome.skipped.append((name, last[0]))
@@ -61,7 +75,7 @@ def run(name, command, env, report, timeout):
         outcome.times.append((outcome.seconds, name))
         return outcome
     count_gtest(outcome, report)
-    if process.returncode != 0 and outcome.failed == 0:
+    if (process.returncode != 0 or outcome.why) and outcome.failed == 0:
         outcome.failed += 1
         outcome.why = outcome.why or f"ended with status {process.returncode} without a failed test"
     return outcome
