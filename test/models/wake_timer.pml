@@ -5,6 +5,7 @@
  * The code had two faults that this model found: the thread looked whether it was to end before it read the word, so that
  * stopping could leave it asleep; and stopping could wait for a thread that another one was about to make.
  *
+ * property: earliest: the earliest time that was asked for and has not come yet counts
  * property: called: a time that was asked for comes (the thread does not sleep for ever while a time is due)
  * property: stopped: the function does not run after the timer was stopped
  * property: joined: who stops the timer waits for a thread that exists
@@ -14,6 +15,7 @@
  * broken: STOPPING_READ_FIRST: the thread looks whether it is to end before it reads the word
  * broken: WORD_READ_LATE: the thread reads the word after it has read the time
  * broken: COUNTED_FIRST: who asks changes the word before the time
+ * broken: DUE_OVERWRITTEN: who asks for an earlier time than was due writes it, whoever has asked meanwhile
  * broken: NOT_WOKEN: who asks does not wake the thread
  * broken: STOP_NOT_COUNTED: stopping does not change the word
  * broken: STOPPED_BEFORE_STARTED: who makes the thread looks whether the timer stops before it says that it makes one
@@ -27,7 +29,18 @@ byte changes;
 bool started, created, stopping, ended;
 bool sleeping;
 byte now;           /* the time */
-bool stopped;       /* what the code does not have */
+
+/* What the code does not have: */
+bool stopped;
+byte asked = NEVER; /* the earliest time that did not come yet */
+
+/* In one step with the write of `due`, as is the compare-and-swap of the code. */
+inline set_due(time)
+{
+    due = time;
+    if :: time < asked -> asked = time :: else -> skip fi;
+    assert(due <= asked) /* earliest */
+}
 
 inline wake()
 {
@@ -82,7 +95,7 @@ proctype timer()
             sleeping = false
         :: else ->
             if
-            :: atomic { due == until -> due = NEVER }
+            :: atomic { due == until -> due = NEVER; asked = NEVER }
                 call()
             :: due != until -> skip
             fi
@@ -94,18 +107,23 @@ proctype timer()
 inline wake_at(time)
 {
     byte before;
+#ifdef DUE_OVERWRITTEN
+    before = due;
+    if :: time < before -> atomic { set_due(time) } :: else -> skip fi;
+#else
     atomic {
         before = due;
 #ifndef COUNTED_FIRST
-        if :: time < due -> due = time :: else -> skip fi
+        if :: time < due -> set_due(time) :: else -> skip fi
 #endif
     };
+#endif
     if
     :: time < before || !started ->
         changes++;
 #ifdef COUNTED_FIRST
         wake();
-        atomic { if :: time < due -> due = time :: else -> skip fi };
+        atomic { if :: time < due -> set_due(time) :: else -> skip fi };
 #endif
         if
         :: started -> wake()

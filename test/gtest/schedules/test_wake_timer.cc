@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -36,15 +38,21 @@ namespace
 
 constexpr pid_t process       = 100;
 constexpr unsigned most_turns = 3;
-constexpr unsigned latest     = 60; // steps from now
-constexpr unsigned nearly_all = 10; // of so many orders, all but one stop the timer while the other thread asks
+constexpr unsigned latest     = 60;   // steps from now
+constexpr unsigned far_later  = 6000; // the same, of one request of two in some orders
+constexpr unsigned most_late  = 3000; // steps after its time; threads that go on for long take turns of hundreds
+constexpr unsigned nearly_all = 10;   // of so many orders, all but one stop the timer while the other thread asks
 
 class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::fibers)
     {
-        _stops = !_random.one_in(nearly_all);
+        _stops   = !_random.one_in(nearly_all);
+        _has_far = _random.one_in(8);
+        for (auto& each : _called_by) {
+            each.store(UINT64_MAX);
+        }
         _all.add(process, [this] { ask(); });
         _all.add(process, [this] {
             ask();
@@ -77,6 +85,10 @@ private:
     {
         auto& own = *static_cast<one_order*>(order);
         own.require(!own._is_stopped, "it is called after the timer was stopped");
+        const unsigned number = own._num_calls;
+        if (number < own._called_by.size() && !own._is_stopping) {
+            own.require(own._all.num_steps() <= own._called_by[number], "an earlier time that was asked for is lost");
+        }
         ++own._num_calls;
         if (own._random.one_in(4)) { // as the device does, for what is due later
             own.ask_once();
@@ -86,7 +98,16 @@ private:
     void ask_once()
     {
         ++_num_requests;
-        _timer.wake_at(_all.num_steps() + _random.below(latest));
+        const unsigned before = _num_calls;
+        const auto time       = _all.num_steps() + _random.below(_has_far && _random.one_in(2) ? far_later : latest);
+        _timer.wake_at(time);
+        // A call that begins meanwhile may be the one that was asked for.
+        if (before < _called_by.size() && before == _num_calls) {
+            const std::uint64_t last = std::max(time, _all.num_steps()) + most_late;
+            std::uint64_t known      = _called_by[before];
+            while (last < known && !_called_by[before].compare_exchange_weak(known, last)) {
+            }
+        }
     }
 
     void ask()
@@ -120,9 +141,10 @@ private:
     random _random;
     scheduler _all;
     softhca::wake_timer _timer{called, this};
-    bool _stops = false, _is_stopped = false;
+    bool _stops = false, _has_far = false, _is_stopped = false;
     std::atomic<bool> _is_stopping{false};
     std::atomic<unsigned> _num_requests{0}, _num_calls{0}, _num_over{0};
+    std::array<std::atomic<std::uint64_t>, 32> _called_by; // by its number: the step at which a call has to come
 };
 
 TEST(schedules, of_the_wake_timer_lose_no_time_and_end)
