@@ -318,7 +318,7 @@ conformance mpi: MPI programs of other projects, with the library and without it
 conformance python: a wheel of the package, beside wheels of other projects
 adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
-schedules: a million orders of atomic operations of each protocol; `check` runs 1000 to 20000 of the day
+schedules: a million orders of atomic operations of each protocol; `check` runs 1000 to 50000 of the day
 soak 20: random processes that are killed, for so many minutes
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END

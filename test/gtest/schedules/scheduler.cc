@@ -86,9 +86,11 @@ scheduler* scheduler::current()
     return is_strand ? only : nullptr;
 }
 
-// Some orders need a strand that goes on for long while another one waits between two steps, others the contrary.
+// Some orders need a strand that goes on for long while another one waits between two steps, others the contrary. And
+// some need a store that stays in its buffer while others take many steps.
 scheduler::scheduler(std::uint64_t seed, runs kind)
-    : _seed(seed), _random(seed), _kind(kind), _steps_in_a_row(std::uint64_t{2} << _random.below(6))
+    : _seed(seed), _random(seed), _kind(kind), _steps_in_a_row(std::uint64_t{2} << _random.below(6)),
+      _steps_stored(std::uint64_t{2} << _random.below(6))
 {
     only = this;
     sem_init(&_main_turn, 0, 0);
@@ -218,7 +220,7 @@ void scheduler::count_step()
             }
         }
     }
-    if (strand& any = *_strands[_random.below(_strands.size())]; !any.buffer.empty() && _random.one_in(2)) {
+    if (strand& any = *_strands[_random.below(_strands.size())]; !any.buffer.empty() && _random.one_in(_steps_stored)) {
         flush_oldest(any);
     }
 }

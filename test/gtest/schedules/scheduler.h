@@ -133,6 +133,7 @@ private:
     random _random;
     const runs _kind;
     const std::uint64_t _steps_in_a_row; // of one strand, on average
+    const std::uint64_t _steps_stored;   // of each strand, on average, while a store is in its buffer
     std::vector<std::unique_ptr<strand>> _strands;
     strand* _running = nullptr;
     ucontext_t _main;

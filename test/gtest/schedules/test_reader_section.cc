@@ -100,7 +100,7 @@ private:
 
 TEST(schedules, of_reader_sections_free_nothing_that_is_read)
 {
-    try_orders<one_order>(3'000, 1, "readers find seldom something",
+    try_orders<one_order>(50'000, 1, "readers find seldom something",
                           [](const one_order& order) { return order.num_found(); });
 }
 
