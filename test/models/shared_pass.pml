@@ -47,7 +47,7 @@ bool excused[PASSES]; /* the owner gave a piece up, or died */
 byte working[REQUESTERS + 1]; /* how many believe to hold the slot as this requester */
 
 /* One step, or the end of the process before it. */
-#define OR_DIE(me) :: (!dead[me] && me == 1) -> dead[me] = true; goto died
+#define OR_DIE(me) :: !dead[me] -> dead[me] = true; goto died
 
 inline take_slot(me, got)
 {
@@ -74,7 +74,7 @@ proctype requester(byte me; byte passes)
         take_slot(me, has_slot);
         if
         :: has_slot ->
-            assert(working[1] + working[2] == (dead[1] -> working[1] : 0)); /* slot */
+            assert((dead[1] -> 0 : working[1]) + (dead[2] -> 0 : working[2]) == 0); /* slot */
             working[me]++;
             number = left_number + 1;
             assert(number < PASSES);
@@ -217,6 +217,10 @@ end_look:
             :: else -> skip
             fi;
             assert(!returned[number]); /* nothing later */
+            if
+            :: skip
+            :: atomic { owner_dead = true; excused[number] = true; goto died } /* nobody knows what it copied */
+            fi;
 #ifndef ENDED_EARLY
 #ifdef ENDED_BY_STORE
             atomic { e_number = ended_number; e_undone = ended_undone; e_done = ended_done }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -71,6 +72,7 @@ public:
         return fault();
     }
     bool was_shared() const { return _num_shared > 0; }
+    unsigned num_taken_over() const { return _num_taken_over; }
 
 private:
     // A process that copies passes of its own, one after the other.
@@ -89,7 +91,10 @@ private:
                              .length           = state.last * (10 + id),
                              .piece            = 10 + id,
                              .direction        = id % 2 == 0 ? pass_direction::to_owner : pass_direction::from_owner};
+
+            const pass_slot* const left_behind = slot_of_dead();
             posted_pass pass(_board, state.request);
+            _num_taken_over += left_behind != nullptr && left_behind->requester == state.by ? 1 : 0;
             while (const auto piece = pass.take()) {
                 require(*piece < state.last && !state.is_taken[*piece], "a piece is taken twice");
                 state.is_taken[*piece] = true;
@@ -109,6 +114,17 @@ private:
             state.has_returned = true;
         }
         ++_num_finished;
+    }
+
+    // Of the requester that was killed, if it had one.
+    const pass_slot* slot_of_dead() const
+    {
+        const auto slots = std::span(_board.slots).first(_num_slots);
+        const auto found = std::ranges::find_if(slots, [this](const pass_slot& each) {
+            const pid_t holder = each.requester;
+            return holder != 0 && _all.is_dead(holder);
+        });
+        return found == slots.end() ? nullptr : &*found;
     }
 
     bool are_requesters_over() const
@@ -163,13 +179,18 @@ private:
     pass_board _board{};
     std::array<pass_state, num_passes> _passes{};
     unsigned _num_slots = 0;
-    std::atomic<unsigned> _num_finished{0}, _num_shared{0};
+    std::atomic<unsigned> _num_finished{0}, _num_shared{0}, _num_taken_over{0};
 };
 
 TEST(schedules, of_shared_passes_lose_no_piece_and_move_none_twice)
 {
-    try_orders<one_order>(20'000, 0.25, "the owner takes part seldom",
-                          [](const one_order& order) { return order.was_shared(); });
+    std::uint64_t num_orders = 0, num_taken_over = 0;
+    try_orders<one_order>(20'000, 0.25, "the owner takes part seldom", [&](const one_order& order) {
+        ++num_orders;
+        num_taken_over += order.num_taken_over();
+        return order.was_shared();
+    });
+    EXPECT_GE(num_taken_over, num_orders / 100) << "slots of requesters that were killed are used again seldom";
 }
 
 } // namespace
