@@ -75,6 +75,7 @@ ucx_functions functions_of(const std::string& file, void* library)
     find(library, "ucp_rkey_pack", found.rkey_pack);
     find(library, "ucp_rkey_buffer_release", found.rkey_buffer_release);
     find(library, "ucp_tag_send_nbx", found.tag_send);
+    find(library, "ucp_tag_send_sync_nbx", found.tag_send_sync);
     find(library, "ucp_tag_recv_nbx", found.tag_recv);
     find(library, "ucp_tag_recv_request_test", found.tag_recv_test);
     find(library, "ucp_put_nbx", found.put);

@@ -27,6 +27,7 @@ struct ucx_functions {
     decltype(&::ucp_rkey_pack) rkey_pack;
     decltype(&::ucp_rkey_buffer_release) rkey_buffer_release;
     decltype(&::ucp_tag_send_nbx) tag_send;
+    decltype(&::ucp_tag_send_sync_nbx) tag_send_sync;
     decltype(&::ucp_tag_recv_nbx) tag_recv;
     decltype(&::ucp_tag_recv_request_test) tag_recv_test;
     decltype(&::ucp_put_nbx) put;

@@ -10,7 +10,10 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <optional>
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace ucxl::python
 {
@@ -52,7 +55,40 @@ void let_go(const std::vector<operation_ptr>& ended)
 
 } // namespace
 
-worker::worker()
+control_socket::control_socket(int descriptor)
+    : _descriptor(descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1)
+{
+    if (descriptor >= 0 && _descriptor < 0) {
+        raise(PyExc_OSError, "socket: {}", std::generic_category().message(errno));
+    }
+    set_linger(true);
+}
+
+void control_socket::set_linger(bool is_reset_by_end)
+{
+    const linger value{.l_onoff = is_reset_by_end ? 1 : 0, .l_linger = 0};
+    setsockopt(_descriptor, SOL_SOCKET, SO_LINGER, &value, sizeof(value));
+}
+
+void control_socket::allow_orderly_end()
+{
+    set_linger(false);
+}
+
+void control_socket::close()
+{
+    if (_descriptor >= 0) {
+        ::close(std::exchange(_descriptor, -1));
+    }
+}
+
+void control_socket::reset()
+{
+    const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+    ::connect(_descriptor, &nobody, sizeof(nobody)); // for TCP of Linux this is a reset
+}
+
+worker::worker(int socket) : _control(socket)
 {
     const auto& ucp = ucx();
     ucp_params_t params{};
@@ -177,12 +213,12 @@ operation_ptr worker::start(operation_ptr made, Start&& begin)
     return made;
 }
 
-operation_ptr worker::send(nb::handle array, const layout_object* layout, std::uint64_t tag)
+operation_ptr worker::send(nb::handle array, const layout_object* layout, std::uint64_t tag, bool is_synchronous)
 {
-    const auto made = prepare("send", array, layout, direction::out);
-    return start(made, [&](const ucp_request_param_t& param) {
-        return ucx().tag_send(_peer, made->address, made->length, tag, &param);
-    });
+    const auto made  = prepare("send", array, layout, direction::out);
+    const auto& call = is_synchronous ? ucx().tag_send_sync : ucx().tag_send;
+    return start(
+        made, [&](const ucp_request_param_t& param) { return call(_peer, made->address, made->length, tag, &param); });
 }
 
 operation_ptr worker::receive(nb::handle array, const layout_object* layout, std::uint64_t tag)
@@ -412,8 +448,9 @@ void worker::wait(const operation* awaited, double seconds, int socket)
 
 void worker::close()
 {
-    if (!_process.is_here() || !is_open()) {
-        return; // all of it is the parent's
+    if (!_process.is_here()) {
+        _control.close(); // all else is the parent's
+        return;
     }
     std::vector<operation_ptr> ended;
     {
@@ -427,32 +464,56 @@ void worker::close()
 
 std::vector<operation_ptr> worker::close_locked()
 {
-    const auto& ucp = ucx();
     for (const auto& each : _running) {
-        ucp.request_cancel(_worker, each->call);
+        ucx().request_cancel(_worker, each->call);
     }
+    const auto limit = clock::now() + std::chrono::seconds(1);
+    while (!_running.empty() && clock::now() < limit) {
+        progress_locked();
+    }
+    auto ended = ended_locked();
+    if (_running.empty()) {
+        destroy_locked(limit);
+    } else {
+        abandon_locked();
+    }
+    _control.close();
+    return ended;
+}
+
+void worker::destroy_locked(clock::time_point limit)
+{
+    const auto& ucp = ucx();
     ucp_request_param_t param{};
     param.op_attr_mask       = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags              = UCP_EP_CLOSE_FLAG_FORCE;
     ucs_status_ptr_t closing = _peer != nullptr ? ucp.ep_close(std::exchange(_peer, nullptr), &param) : nullptr;
-    const auto limit         = clock::now() + std::chrono::seconds(1);
-    while (clock::now() < limit &&
-           (!_running.empty() || (UCS_PTR_IS_PTR(closing) && ucp.request_status(closing) == UCS_INPROGRESS))) {
-        progress_locked();
-    }
     if (UCS_PTR_IS_PTR(closing)) {
+        while (ucp.request_status(closing) == UCS_INPROGRESS && clock::now() < limit) {
+            progress_locked();
+        }
         ucp.request_free(closing);
     }
-    // UCX ends the process if a worker with requests that belong to somebody is destroyed.
-    for (const auto& each : std::exchange(_running, {})) {
-        ucp.request_free(std::exchange(each->call, nullptr));
-        each->status = UCS_ERR_CANCELED;
-        _ended.push_back(each);
-    }
-    auto ended = ended_locked();
+    _control.allow_orderly_end();
     ucp.worker_destroy(std::exchange(_worker, nullptr));
     ucp.cleanup(std::exchange(_context, nullptr));
-    return ended;
+}
+
+// A send that the peer has not received, or a receive of which a part is there, does not end when it is cancelled, and
+// UCX ends the process if its worker is destroyed then. The peer may still read the array of such a send, so the array
+// stays. But from here on it may be written, and the peer must not take what it reads: that is why the reset comes
+// first.
+void worker::abandon_locked()
+{
+    _control.reset();
+    for (const auto& each : _running) {
+        each->status = UCS_ERR_CANCELED;
+    }
+    new std::list(std::move(_running)); // never freed
+    _running.clear();
+    _peer    = nullptr;
+    _worker  = nullptr;
+    _context = nullptr;
 }
 
 namespace
@@ -570,10 +631,11 @@ void bind_worker(nb::module_& module)
         .def("put", &remote::put, nb::arg("array"), layout_argument())
         .def("get", &remote::get, nb::arg("array"), layout_argument());
     nb::class_<worker>(module, "Worker", nb::is_final(), "A context and a worker of UCX with one peer; see Connection.")
-        .def(nb::new_([] { return std::make_shared<worker>(); }))
+        .def(nb::new_([](int socket) { return std::make_shared<worker>(socket); }), nb::arg("socket") = -1)
         .def("address", &worker::address)
         .def("connect", &worker::connect, nb::arg("address"))
-        .def("send", &worker::send, nb::arg("array"), nb::arg("layout").none(), nb::arg("tag"))
+        .def("send", &worker::send, nb::arg("array"), nb::arg("layout").none(), nb::arg("tag"),
+             nb::arg("synchronous") = false)
         .def("recv", &worker::receive, nb::arg("array"), nb::arg("layout").none(), nb::arg("tag"))
         .def("flush", &worker::flush)
         .def("disconnect", &worker::disconnect)

@@ -9,6 +9,7 @@
 #include "ucx.h"
 #include "window_object.h"
 
+#include <chrono>
 #include <list>
 #include <mutex>
 
@@ -42,10 +43,35 @@ struct operation {
 
 using operation_ptr = std::shared_ptr<operation>;
 
+// The TCP connection to the peer that carries addresses: a descriptor of its own, so that it is there as long as the
+// worker is. If the process ends without ending the worker, the peer gets a reset, by which it tells this from an
+// orderly end.
+class control_socket
+{
+public:
+    // -1: there is none.
+    explicit control_socket(int descriptor);
+    ~control_socket() { close(); }
+    control_socket(const control_socket&)            = delete;
+    control_socket& operator=(const control_socket&) = delete;
+
+    void close();
+    // From here on its end is orderly.
+    void allow_orderly_end();
+    // Ends the connection by a reset, whoever else has a descriptor of it.
+    void reset();
+
+private:
+    void set_linger(bool is_reset_by_end);
+
+    int _descriptor;
+};
+
 class worker
 {
 public:
-    worker();
+    // `socket` as for control_socket.
+    explicit worker(int socket);
     ~worker();
     worker(const worker&)            = delete;
     worker& operator=(const worker&) = delete;
@@ -53,7 +79,8 @@ public:
     nb::bytes address() const;
     void connect(const nb::bytes& address);
 
-    operation_ptr send(nb::handle array, const layout_object* layout, std::uint64_t tag);
+    // Of a synchronous send the end says that the peer has received it.
+    operation_ptr send(nb::handle array, const layout_object* layout, std::uint64_t tag, bool is_synchronous);
     operation_ptr receive(nb::handle array, const layout_object* layout, std::uint64_t tag);
     operation_ptr put(nb::handle array, const layout_object* layout, std::uint64_t remote,
                       const std::shared_ptr<ucp_rkey>& key, std::size_t remote_length);
@@ -71,7 +98,8 @@ public:
     bool progress();
     // Until the operation is done, or the seconds are over, or the socket has something to read or is closed.
     void wait(const operation* awaited, double seconds, int socket);
-    // Cancels what runs and ends the context. The peer should have disconnected before.
+    // Cancels what runs and ends the context. The peer should have disconnected before. What UCX does not end within a
+    // second is kept for ever, with its arrays and the context, and the connection to the peer is reset.
     void close();
     bool is_open() const { return _context != nullptr; }
 
@@ -89,8 +117,11 @@ private:
     bool progress_locked();
     std::vector<operation_ptr> ended_locked();
     std::vector<operation_ptr> close_locked();
+    void destroy_locked(std::chrono::steady_clock::time_point limit);
+    void abandon_locked();
 
     made_here _process;
+    control_socket _control;
     ucp_context_h _context = nullptr;
     ucp_worker_h _worker   = nullptr;
     ucp_ep_h _peer         = nullptr;

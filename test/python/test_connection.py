@@ -5,6 +5,7 @@ The other process runs the function peer_NAME of this file; test_NAME is this si
 import asyncio
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -20,6 +21,9 @@ import numpy as np
 import ucx_layout as ul
 
 COLUMNS = np.arange(8000.0).reshape(1000, 8)
+LONG = 1 << 18  # numbers: the peer reads them from the sender's array when it receives
+
+kept = []  # until the interpreter ends
 
 
 def free_port():
@@ -81,6 +85,14 @@ def peer_killed(peer):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def peer_killed_after_a_long_send(peer):
+    peer.exchange()
+    select.select([peer._control], [], [])
+    kept.append(peer.isend(np.ones(LONG)))
+    peer.progress()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def peer_quiet(peer):
     peer.exchange()
 
@@ -105,6 +117,54 @@ def peer_killed_with_text_that_nobody_has_read(peer):
 def peer_close_beside_a_peer_that_does_not_go_on(peer):
     peer.exchange()
     time.sleep(2)
+
+
+def peer_error_beside_a_peer_that_does_not_receive(peer):
+    peer.exchange()
+    for call in (peer.exchange, lambda: peer.recv(np.zeros(LONG))):
+        try:
+            call()
+        except ConnectionResetError:
+            pass
+        else:
+            raise AssertionError("not reset")
+
+
+def peer_error_beside_a_peer_that_receives_late(peer):
+    got = np.zeros(LONG)
+    request = peer.irecv(got)
+    peer.exchange()
+    ended = select.poll()
+    ended.register(peer._control, 0)
+    ended.poll()  # UCX does nothing meanwhile, so the send is found after it was given up
+    while not request.done:
+        peer._worker.progress()  # as a thread may do that has not noticed the end
+    try:
+        request.wait()
+    except ConnectionResetError:
+        pass
+    else:
+        raise AssertionError(f"not reset, received {np.unique(got)}")
+
+
+def peer_error_beside_a_peer_that_receives(peer):
+    got = np.zeros(LONG)
+    peer.exchange()
+    try:
+        peer.recv(got)
+    except ConnectionResetError:
+        return  # it was more than a second too late
+    assert (got == 1).all(), np.unique(got)
+
+
+def peer_exit_with_a_send_that_nobody_receives(peer):
+    peer.exchange()
+    kept.append(peer.isend(np.ones(LONG)))
+    sys.exit()
+
+
+def peer_dropped_with_a_send_that_nobody_receives(peer):
+    peer_error_beside_a_peer_that_does_not_receive(peer)
 
 
 def peer_long_texts(peer):
@@ -221,12 +281,61 @@ class Connections(unittest.TestCase):
         with self.assertRaisesRegex(ConnectionResetError, "the peer has closed"):
             self.peer.recv(np.zeros(3), timeout=10)
 
+    def test_killed_after_a_long_send(self):
+        """What UCX has of it leads to memory of a process that is not there any more."""
+        posted = self.peer.irecv(np.zeros(LONG))
+        self.peer.exchange()
+        self.peer._control.send(b"x")
+        self.process.wait()
+        for call in (posted.wait, lambda: asyncio.run(self.wait_for(posted)), lambda: self.peer.recv(np.zeros(LONG)),
+                     lambda: self.peer.send(np.zeros(LONG)), self.peer.progress):
+            with self.assertRaisesRegex(ConnectionResetError, "the peer has closed"):
+                call()
+
     def test_close_beside_a_peer_that_does_not_go_on(self):
         self.peer.exchange()
         self.peer.isend(np.ones(1 << 20))
         with unittest.mock.patch("ucx_layout._connection._CLOSE", 0.1):
             self.peer.close()
         self.assertTrue(self.peer.closed)
+
+    def test_error_beside_a_peer_that_does_not_receive(self):
+        self.peer.exchange()
+        data = bytearray(8 * LONG)
+        with self.assertRaises(KeyError), self.peer:
+            request = self.peer.isend(data)
+            raise KeyError
+        self.assertTrue(request.done)
+        with self.assertRaisesRegex(ConnectionError, "^send: cancelled"):
+            request.wait()
+        with self.assertRaises(BufferError):  # the peer may still read it
+            data.append(1)
+
+    def test_error_beside_a_peer_that_receives_late(self):
+        self.end_by_an_error_and_write_the_array()
+
+    def test_error_beside_a_peer_that_receives(self):
+        self.end_by_an_error_and_write_the_array()
+
+    def end_by_an_error_and_write_the_array(self):
+        self.peer.exchange()
+        data = np.ones(LONG)
+        with self.assertRaises(KeyError), self.peer:
+            self.peer.isend(data)
+            raise KeyError
+        data[:] = 7
+
+    def test_exit_with_a_send_that_nobody_receives(self):
+        self.peer.exchange()
+        with self.assertRaises(ConnectionResetError):
+            self.peer.exchange()
+
+    def test_dropped_with_a_send_that_nobody_receives(self):
+        self.peer.exchange()
+        self.peer.isend(np.ones(LONG))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # of the socket
+            self.peer = unittest.mock.Mock()
 
     def test_long_texts(self):
         self.assertEqual(self.peer.exchange(b"a" * (1 << 24)), b"b" * (1 << 24))

@@ -13,10 +13,12 @@ from ._core import Exposed, Layout, Remote
 if TYPE_CHECKING:
     from ._types import Array
 
-_HELLO = b"ucx_layout 1\n"
+_HELLO = b"ucx_layout 2\n"
 _MAX_TEXT = 1 << 24  # bytes of one exchange()
+_MEETING = (1 << 64) - 1  # tag of the first message; afterwards it is one as others
 _LAST_LOOK = 0.2  # seconds after the peer has gone, for what it sent before
 _PAUSE = 0.0005  # seconds between two looks of asyncio when nothing happens
+_BEGIN = 30.0  # seconds for each step of the peer until there is a connection
 _CLOSE = 5.0  # seconds for the peer to close, too
 
 
@@ -26,8 +28,9 @@ class Request:
     Its array must not be written (send, put) or read (recv, get) before it is done. The array is kept until then.
     """
 
-    def __init__(self, connection: "Connection", operation: _core.Operation) -> None:
+    def __init__(self, connection: "Connection", operation: _core.Operation, is_receive: bool = False) -> None:
         self._connection, self._operation = connection, operation
+        self._is_in_doubt = is_receive  # until it was seen to be done before a reset
 
     @property
     def done(self) -> bool:
@@ -38,10 +41,17 @@ class Request:
         """Waits and returns the bytes moved. Raises TimeoutError after `timeout` seconds (default: none); it then goes
         on. Raises ConnectionResetError if the peer has gone."""
         self._connection._wait(self._operation, timeout)
-        return self._operation.result()
+        return self._result()
 
     def __await__(self) -> Generator[Any, None, int]:
-        return self._connection._await(self._operation).__await__()
+        yield from self._connection._await(self._operation).__await__()
+        return self._result()
+
+    def _result(self) -> int:
+        if self._is_in_doubt:
+            self._connection._check_reset()
+            self._is_in_doubt = False
+        return self._operation.result()
 
 
 class Connection:
@@ -55,26 +65,38 @@ class Connection:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._worker = _core.Worker()
+        self._worker = _core.Worker(control.fileno())
         self._is_out_of_step = False  # an exchange() ended half-way
         control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        control.settimeout(30)
+        control.settimeout(_BEGIN)
         control.sendall(_HELLO)
         control.setblocking(False)  # a socket with a timeout would wait in send(), and UCX would not work meanwhile
         if self._read_hello() != _HELLO:
             raise ConnectionError("the other side is no ucx_layout of this version")
-        self._worker.connect(self._exchange(self._worker.address(), 30.0))
+        self._worker.connect(self._exchange(self._worker.address(), _BEGIN))
+        self._meet_peer()
+
+    def _meet_peer(self) -> None:
+        """Each side sends the other one a byte, and waits until it was received. Before that UCX has not told the peer
+        all that it needs for long messages; it does so with the first one. A process in which that arrives when its
+        sender has ended cannot go on: UCX ends it."""
+        got = self._worker.recv(bytearray(1), None, _MEETING)
+        self._wait(self._worker.send(bytes(1), None, _MEETING, synchronous=True), _BEGIN)
+        self._wait(got, _BEGIN)
+        got.result()
 
     # Operations
 
     def isend(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0) -> Request:
         """Begins to send the elements of an array of any strides in C order, or what `layout` describes of it."""
+        self._check_reset()
         return Request(self, self._worker.send(array, layout, tag))
 
     def irecv(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0) -> Request:
         """Begins to receive into the elements of an array of any strides. The message needs as many bytes, otherwise
         it ends with ValueError."""
-        return Request(self, self._worker.recv(array, layout, tag))
+        self._check_reset()
+        return Request(self, self._worker.recv(array, layout, tag), is_receive=True)
 
     def send(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0,
              timeout: Optional[float] = None) -> int:
@@ -97,10 +119,12 @@ class Connection:
 
     def iput(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None) -> Request:
         """Begins to write an array into that of the peer, of the same number of bytes. It is there after flush()."""
+        self._check_reset()
         return Request(self, remote.put(array, layout))
 
     def iget(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None) -> Request:
         """Begins to read an array of the peer into one of the same number of bytes."""
+        self._check_reset()
         return Request(self, remote.get(array, layout))
 
     def put(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None,
@@ -127,7 +151,9 @@ class Connection:
         return self._exchange(text, timeout)
 
     def progress(self) -> bool:
-        """Lets UCX work for a moment; whether anything happened."""
+        """Lets UCX work for a moment; whether anything happened. Raises ConnectionResetError if the peer was killed or
+        has closed before its sends ended."""
+        self._check_reset()
         return self._worker.progress()
 
     # The end
@@ -137,10 +163,15 @@ class Connection:
         return not self._worker.open
 
     def close(self) -> None:
-        """Waits up to 5 s for the peer to close, too, and ends the connection. What still runs is cancelled."""
+        """Waits up to 5 s for the peer to close, too, and ends the connection. What still runs is cancelled.
+
+        A send that the peer has begun to receive, or may still receive, cannot be cancelled. After one more second the
+        connection is dropped then: receives of the peer raise ConnectionResetError, and the arrays are kept until this
+        process ends."""
         if self.closed:
             return
         try:
+            self._check_reset()
             self._wait(self._worker.disconnect(), _CLOSE)
             self._control.shutdown(socket.SHUT_WR)
             until = time.monotonic() + _CLOSE
@@ -173,8 +204,21 @@ class Connection:
         look.register(self._control, select.POLLRDHUP)  # bytes that nobody has read do not hide it
         return bool(look.poll(0))
 
+    def _check_reset(self) -> None:
+        """Raises if the peer has not ended the connection in order. It may have been killed, and UCX ends this process
+        when it reads memory of a process that is not there. Or it has closed before its sends ended (worker.cc), and
+        what is received may be what it has written into their arrays since."""
+        if self.closed:
+            return
+        look = select.poll()
+        look.register(self._control, 0)  # a reset is told without being asked for
+        if look.poll(0):
+            raise ConnectionResetError("the peer has closed the connection or ended before all was received")
+
     def _check_peer(self, gone: Optional[float]) -> Optional[float]:
-        """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after."""
+        """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after, for
+        what the peer sent before, and at once if its end was not orderly."""
+        self._check_reset()
         if gone is None and self._has_peer_gone():
             gone = time.monotonic()
         if gone is not None and time.monotonic() - gone > _LAST_LOOK:
@@ -192,27 +236,26 @@ class Connection:
             self._worker.wait(operation, min(left, 1.0 if gone is None else _LAST_LOOK),
                               self._control.fileno() if gone is None else -1)
 
-    async def _await(self, operation: _core.Operation) -> int:
+    async def _await(self, operation: _core.Operation) -> None:
         import asyncio  # who awaits has it; importing it takes longer than all of this package
 
         gone = None
         while not operation.done:
+            gone = self._check_peer(gone)
             if not self._worker.progress():
-                gone = self._check_peer(gone)
                 await asyncio.sleep(_PAUSE)
             else:
                 await asyncio.sleep(0)
-        return operation.result()
 
     # The control socket
 
     def _read_hello(self) -> bytes:
-        until = time.monotonic() + 30
+        until = time.monotonic() + _BEGIN
         found = b""
         while len(found) < len(_HELLO):
             left = until - time.monotonic()
             if left <= 0:
-                raise TimeoutError("no answer of the peer after 30.0 s")
+                raise TimeoutError(f"no answer of the peer after {_BEGIN} s")
             self._worker.wait(None, min(left, 1.0), self._control.fileno())
             if self._is_readable():
                 part = self._control.recv(len(_HELLO) - len(found))
