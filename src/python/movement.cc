@@ -1,5 +1,6 @@
 #include "movement.h"
 
+#include "gil.h"
 #include "layout_object.h"
 
 #include <cstring>
@@ -23,7 +24,7 @@ void run(std::size_t length, Move&& move)
         return;
     }
     checked("gather, scatter or copy", [&] {
-        std::optional<nb::gil_scoped_release> released;
+        std::optional<without_gil> released;
         if (length >= min_length_without_gil) {
             released.emplace();
         }

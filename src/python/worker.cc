@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include "collected.h"
+#include "gil.h"
 
 #include <algorithm>
 #include <chrono>
@@ -408,7 +409,7 @@ void worker::wait(const operation* awaited, double seconds, int socket)
     };
     for (auto now = begin;; now = clock::now()) {
         {
-            const nb::gil_scoped_release released;
+            const without_gil released;
             while (!is_over(now) && now - last_signals < signal_time) {
                 bool is_busy = false;
                 {

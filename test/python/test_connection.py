@@ -167,6 +167,13 @@ def peer_dropped_with_a_send_that_nobody_receives(peer):
     peer_error_beside_a_peer_that_does_not_receive(peer)
 
 
+def peer_end_of_the_interpreter_beside_daemon_threads(peer):
+    for tag in range(4):
+        threading.Thread(target=peer.recv, args=(np.zeros(8),), kwargs={"tag": tag}, daemon=True).start()
+    peer.exchange()
+    peer.close = lambda: None  # it is still open when the interpreter ends
+
+
 def peer_long_texts(peer):
     assert peer.exchange(b"b" * (1 << 24)) == b"a" * (1 << 24)
 
@@ -336,6 +343,11 @@ class Connections(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # of the socket
             self.peer = unittest.mock.Mock()
+
+    def test_end_of_the_interpreter_beside_daemon_threads(self):
+        self.peer.exchange()
+        with self.assertRaises(ConnectionResetError):
+            self.peer.exchange()
 
     def test_long_texts(self):
         self.assertEqual(self.peer.exchange(b"a" * (1 << 24)), b"b" * (1 << 24))

@@ -296,6 +296,22 @@ for each in threads:
     each.join()
 """], timeout=60, check=True)
 
+    def test_the_interpreter_may_end_while_daemon_threads_copy(self):
+        subprocess.run([sys.executable, "-c", """
+import threading, ucx_layout
+memory = memoryview(bytearray(1 << 20))[::2]
+copied = [threading.Event() for _ in range(4)]
+def work(event):
+    out = bytearray(1 << 19)
+    while True:
+        ucx_layout.gather(memory, out)
+        event.set()
+for each in copied:
+    threading.Thread(target=work, args=(each,), daemon=True).start()
+for each in copied:
+    each.wait()
+"""], timeout=60, check=True)
+
 
 if __name__ == "__main__":
     unittest.main()
