@@ -50,7 +50,7 @@ void check_ucx(ucs_status_t status, const char* where)
 void let_go(const std::vector<operation_ptr>& ended)
 {
     for (const auto& each : ended) {
-        each->bytes.reset();
+        each->let_go();
     }
 }
 
@@ -198,8 +198,7 @@ operation_ptr worker::start(operation_ptr made, Start&& begin)
                 _running.push_back(made);
                 progress_locked();
             } else {
-                made->status = UCS_PTR_STATUS(made->call);
-                made->call   = nullptr;
+                made->end(UCS_PTR_STATUS(std::exchange(made->call, nullptr)));
                 _ended.push_back(made);
             }
             ended = ended_locked();
@@ -276,7 +275,8 @@ operation_ptr worker::disconnect()
     auto made  = std::make_shared<operation>();
     made->name = "close";
     if (_peer == nullptr) {
-        made->status = UCS_OK;
+        made->end(UCS_OK);
+        made->let_go();
         return made;
     }
     return start(
@@ -363,9 +363,9 @@ bool worker::progress_locked()
             ++each;
             continue;
         }
-        running.received = info.length;
-        running.status   = status;
         ucp.request_free(std::exchange(running.call, nullptr));
+        running.received = info.length;
+        running.end(status);
         _ended.push_back(*each);
         each = _running.erase(each);
     }
@@ -404,7 +404,7 @@ void worker::wait(const operation* awaited, double seconds, int socket)
     auto last_busy = begin, last_signals = begin;
     bool is_readable   = false;
     const auto is_over = [&](clock::time_point now) {
-        return (awaited != nullptr && awaited->is_done()) || is_readable ||
+        return (awaited != nullptr && awaited->has_ended()) || is_readable ||
                std::chrono::duration<double>(now - begin).count() >= seconds;
     };
     for (auto now = begin;; now = clock::now()) {
@@ -414,9 +414,11 @@ void worker::wait(const operation* awaited, double seconds, int socket)
                 bool is_busy = false;
                 {
                     const std::scoped_lock guard(_lock);
-                    for (int i = 0; i < rounds_of_spin && is_open() && !(awaited != nullptr && awaited->is_done());
-                         ++i) {
+                    for (int i = 0; i < rounds_of_spin && is_open() && _ended.empty(); ++i) {
                         is_busy = progress_locked() || is_busy;
+                    }
+                    if (!_ended.empty()) {
+                        break; // also of others, who may wait for it in Python: they need their arrays
                     }
                 }
                 last_busy = is_busy ? now : last_busy;
@@ -508,7 +510,8 @@ void worker::abandon_locked()
 {
     _control.reset();
     for (const auto& each : _running) {
-        each->status = UCS_ERR_CANCELED;
+        each->end(UCS_ERR_CANCELED);
+        each->set_done();
     }
     new std::list(std::move(_running)); // never freed
     _running.clear();
@@ -527,9 +530,9 @@ std::size_t result_of(const operation& of)
     if (!of.is_done()) {
         raise(PyExc_RuntimeError, "{}: it is not done", of.name);
     }
-    if (of.status != UCS_OK) {
-        raise(of.status == UCS_ERR_CANCELED ? PyExc_ConnectionError : kind_of(of.status), "{}: {}", of.name,
-              meaning_of(of.status));
+    if (const auto status = of.status(); status != UCS_OK) {
+        raise(status == UCS_ERR_CANCELED ? PyExc_ConnectionError : kind_of(status), "{}: {}", of.name,
+              meaning_of(status));
     }
     if (of.is_receive && of.received != of.length) {
         raise(PyExc_ValueError, "array: {} bytes, the message has {}", of.length, of.received);

@@ -2,13 +2,14 @@
 //
 // Threads: every call of UCX is made under the worker's lock. Who holds that lock never waits for the GIL, so the GIL
 // may be held while waiting for the lock. After the end of an operation its window ends under the lock; its arrays are
-// let go after that, with the GIL: what they call then may give up the GIL.
+// let go after that, with the GIL: what they call then may give up the GIL. For Python it is done after that.
 #pragma once
 
 #include "layout_object.h"
 #include "ucx.h"
 #include "window_object.h"
 
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <mutex>
@@ -24,12 +25,22 @@ struct operation {
     void* address         = nullptr;
     std::size_t length    = 0;
     ucs_status_ptr_t call = nullptr;
-    ucs_status_t status   = UCS_INPROGRESS;
     std::size_t received  = 0; // by a receive
     bool is_receive       = false;
     std::shared_ptr<ucp_rkey> key; // of the memory of the peer
 
-    bool is_done() const { return status != UCS_INPROGRESS; }
+    // Under the lock. Who sees by has_ended() that it has ended sees all that was written before, too.
+    void end(ucs_status_t as) { _status.store(as, std::memory_order_release); }
+    bool has_ended() const { return status() != UCS_INPROGRESS; }
+    ucs_status_t status() const { return _status.load(std::memory_order_acquire); }
+    // With the GIL, after the end: for Python it is done when its arrays have been let go, or are kept for ever.
+    void let_go()
+    {
+        bytes.reset();
+        set_done();
+    }
+    void set_done() { _is_done = true; }
+    bool is_done() const { return _is_done; }
     // Under the lock.
     void end_window()
     {
@@ -39,6 +50,10 @@ struct operation {
         }
         key.reset();
     }
+
+private:
+    std::atomic<ucs_status_t> _status = UCS_INPROGRESS;
+    bool _is_done                     = false;
 };
 
 using operation_ptr = std::shared_ptr<operation>;

@@ -174,6 +174,13 @@ def peer_end_of_the_interpreter_beside_daemon_threads(peer):
     peer.close = lambda: None  # it is still open when the interpreter ends
 
 
+def peer_done_by_another_thread(peer):
+    for _ in range(20):
+        peer.exchange()
+        peer.send(np.ones(8))
+    peer.send(np.ones(8), tag=1)
+
+
 def peer_long_texts(peer):
     assert peer.exchange(b"b" * (1 << 24)) == b"a" * (1 << 24)
 
@@ -348,6 +355,19 @@ class Connections(unittest.TestCase):
         self.peer.exchange()
         with self.assertRaises(ConnectionResetError):
             self.peer.exchange()
+
+    def test_done_by_another_thread(self):
+        """The array is free again when the operation is seen to be done."""
+        thread = threading.Thread(target=lambda: self.peer.recv(np.zeros(8), tag=1))
+        thread.start()
+        for _ in range(20):
+            data = bytearray(64)
+            request = self.peer.irecv(data)
+            self.peer.exchange()
+            while not request.done:
+                pass
+            data.append(1)
+        thread.join()
 
     def test_long_texts(self):
         self.assertEqual(self.peer.exchange(b"a" * (1 << 24)), b"b" * (1 << 24))
