@@ -249,6 +249,7 @@ bool array::take_dlpack()
                   managed->major_version);
         }
         take_tensor(&managed->tensor, (managed->flags & dlpack::is_read_only) != 0);
+        _is_copied = (managed->flags & dlpack::is_copied) != 0;
     } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
         const auto* const managed =
             static_cast<const dlpack::managed_tensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
@@ -397,6 +398,9 @@ int array::traverse(visitproc visit, void* arg) const
 
 void array::require_writable() const
 {
+    if (_is_copied) {
+        raise(PyExc_ValueError, "{}: DLPack gives a copy of the array, in which nobody finds what is written", _name);
+    }
     if (_is_read_only) {
         raise(PyExc_ValueError, "{}: the array is read-only", _name);
     }

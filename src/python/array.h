@@ -44,7 +44,8 @@ public:
     array& operator=(const array&) = delete;
 
     std::byte* data() const { return _data; }
-    bool is_read_only() const { return _is_read_only; }
+    // Also a copy that was made for this array.
+    bool is_read_only() const { return _is_read_only || _is_copied; }
     const element_type& type() const { return _type; }
     std::span<const std::int64_t> shape() const { return {_shape, static_cast<std::size_t>(_num_dims)}; }
     std::span<const std::int64_t> strides() const { return {_strides, static_cast<std::size_t>(_num_dims)}; }
@@ -86,6 +87,7 @@ private:
     nb::object _capsule; // of DLPack
     std::byte* _data   = nullptr;
     bool _is_read_only = false;
+    bool _is_copied    = false; // by DLPack
     bool _is_empty     = false;
     int _num_dims      = 0;
     element_type _type;

@@ -54,6 +54,8 @@ struct versioned_tensor {
     dlpack::tensor tensor;
 };
 
+// Flags.
 inline constexpr std::uint64_t is_read_only = 1;
+inline constexpr std::uint64_t is_copied    = 2; // the tensor is not the memory of the object that was asked for it
 
 } // namespace ucxl::python::dlpack

@@ -38,6 +38,13 @@ class OnlyDLPack:
         return self.array.__dlpack__(**keywords)
 
 
+class CopyByDLPack(OnlyDLPack):
+    """An array that can only be handed over as a copy."""
+
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(copy=True, **keywords)
+
+
 class OldDLPack(OnlyDLPack):
     def __dlpack__(self, stream=None):
         return self.array.__dlpack__()
@@ -259,6 +266,16 @@ class BadInput(unittest.TestCase):
             __cuda_array_interface__ = {"data": (4096, False), "shape": (3,), "typestr": "<f8", "version": 3}
 
         self.check(BufferError, r"^source: the array is in memory of a GPU", ul.gather, OnlyCuda())
+
+    @unittest.skipIf(np.lib.NumpyVersion(np.__version__) < "2.1.0", "this NumPy makes no copies for DLPack")
+    def test_a_copy_of_dlpack_is_read_and_not_written(self):
+        copy = CopyByDLPack(np.arange(4.0))
+        np.testing.assert_array_equal(ul.gather(copy, np.zeros(4)), copy.array)
+        message = "DLPack gives a copy of the array"
+        self.check(ValueError, f"^out: {message}", ul.gather, np.zeros(4), copy)
+        self.check(ValueError, f"^target: {message}", ul.copy, np.zeros(4), copy)
+        with ul.window(copy) as window:
+            self.assertTrue(window.read_only)
 
     def test_objects_that_lie_about_what_they_are(self):
         class Interface:
