@@ -24,20 +24,61 @@ namespace
 
 using clock = std::chrono::steady_clock;
 
-constexpr auto spin_time      = std::chrono::microseconds(200); // then the CPU is given away between two looks
-constexpr auto signal_time    = std::chrono::milliseconds(50);  // Ctrl-C is noticed so often
-constexpr int rounds_of_spin  = 64;
-constexpr std::uint32_t magic = 0x31796b6c; // "lky1"
+constexpr auto spin_time     = std::chrono::microseconds(200); // then the CPU is given away between two looks
+constexpr auto signal_time   = std::chrono::milliseconds(50);  // Ctrl-C is noticed so often
+constexpr int rounds_of_spin = 64;
+constexpr std::uint32_t magic_of_addresses = 0x3164616c; // "lad1"
+constexpr std::uint32_t magic_of_keys      = 0x32796b6c; // "lky2"
 
 // UCP is not told how long a packed key is, and follows the numbers in it: 64 keys of domains of 255 bytes at most.
 // Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
 constexpr std::size_t longest_key = 32768;
 
+// In front of a key.
 struct key_header {
-    std::uint32_t magic;
-    std::uint32_t key_length;
     std::uint64_t address, length;
 };
+
+// In front of what goes to the peer by ways that UCX does not know, and that programs may cut short or mix up: UCX
+// follows the numbers in it without looking. This finds damage. Who means harm can make a right seal.
+struct seal {
+    std::uint32_t magic;
+    std::uint32_t length;
+    std::uint64_t hash;
+};
+
+// FNV-1a.
+std::uint64_t hash_of(std::string_view content)
+{
+    std::uint64_t value = 0xcbf29ce484222325;
+    for (const char each : content) {
+        value = (value ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+    }
+    return value;
+}
+
+std::string sealed(std::uint32_t magic, std::string_view content)
+{
+    const seal made{magic, static_cast<std::uint32_t>(content.size()), hash_of(content)};
+    std::string bytes(reinterpret_cast<const char*>(&made), sizeof(made));
+    bytes.append(content);
+    return bytes;
+}
+
+// `name` is that of the argument. Raises if the content is not the one that was sealed.
+std::string_view unsealed(std::uint32_t magic, const char* name, const nb::bytes& bytes)
+{
+    std::string_view content(static_cast<const char*>(bytes.data()), bytes.size());
+    seal made{};
+    if (content.size() >= sizeof(made)) {
+        std::memcpy(&made, content.data(), sizeof(made));
+        content.remove_prefix(sizeof(made));
+    }
+    if (made.magic != magic || made.length != content.size() || made.hash != hash_of(content)) {
+        raise(PyExc_ValueError, "{}: these {} bytes are no {}, or are damaged", name, bytes.size(), name);
+    }
+    return content;
+}
 
 void check_ucx(ucs_status_t status, const char* where)
 {
@@ -135,20 +176,20 @@ nb::bytes worker::address() const
     ucp_address_t* address = nullptr;
     std::size_t length     = 0;
     check_ucx(ucx().worker_get_address(_worker, &address, &length), "Worker: ucp_worker_get_address");
-    nb::bytes bytes(address, length);
+    const auto bytes = sealed(magic_of_addresses, {reinterpret_cast<const char*>(address), length});
     ucx().worker_release_address(_worker, address);
-    return bytes;
+    return nb::bytes(bytes.data(), bytes.size());
 }
 
 void worker::connect(const nb::bytes& address)
 {
     require_open();
-    if (_peer != nullptr || address.size() == 0) {
-        raise(PyExc_ValueError, "address: {}", _peer != nullptr ? "there is a peer already" : "it is empty");
+    if (_peer != nullptr) {
+        raise(PyExc_ValueError, "address: there is a peer already");
     }
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address    = static_cast<const ucp_address_t*>(address.data());
+    params.address    = reinterpret_cast<const ucp_address_t*>(unsealed(magic_of_addresses, "address", address).data());
     const std::scoped_lock guard(_lock);
     check_ucx(ucx().ep_create(_worker, &params, &_peer), "address: ucp_ep_create");
 }
@@ -312,12 +353,11 @@ std::string worker::pack_key(const window_object& shown)
     void* key          = nullptr;
     std::size_t length = 0;
     check_ucx(ucx().rkey_pack(_context, window.memh(), &key, &length), "array: ucp_rkey_pack");
-    const key_header header{magic, static_cast<std::uint32_t>(length),
-                            reinterpret_cast<std::uintptr_t>(window.address()), window.length()};
-    std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
-    bytes.append(static_cast<const char*>(key), length);
+    const key_header header{reinterpret_cast<std::uintptr_t>(window.address()), window.length()};
+    std::string content(reinterpret_cast<const char*>(&header), sizeof(header));
+    content.append(static_cast<const char*>(key), length);
     ucx().rkey_buffer_release(key);
-    return bytes;
+    return sealed(magic_of_keys, content);
 }
 
 std::shared_ptr<ucp_rkey> worker::unpack_key(std::string_view bytes)
@@ -567,16 +607,12 @@ class remote
 public:
     remote(worker_ptr owner, const nb::bytes& key) : _owner(std::move(owner))
     {
+        const auto content = unsealed(magic_of_keys, "key", key);
         key_header header{};
-        if (key.size() >= sizeof(header)) {
-            std::memcpy(&header, key.data(), sizeof(header));
-        }
-        if (header.magic != magic || header.key_length != key.size() - sizeof(header)) {
-            raise(PyExc_ValueError, "key: these {} bytes are no key of expose()", key.size());
-        }
-        _address = header.address;
-        _length  = header.length;
-        _key = _owner->unpack_key({static_cast<const char*>(key.data()) + sizeof(header), key.size() - sizeof(header)});
+        const auto in_front = content.copy(reinterpret_cast<char*>(&header), sizeof(header));
+        _address            = header.address;
+        _length             = header.length;
+        _key                = _owner->unpack_key(content.substr(in_front));
     }
 
     // Operations that run keep the key.

@@ -97,7 +97,7 @@ def peer_quiet(peer):
     peer.exchange()
 
 
-peer_refused = peer_child = peer_dropped = peer_quiet
+peer_refused = peer_damaged = peer_child = peer_dropped = peer_quiet
 
 
 def peer_threads(peer):
@@ -445,6 +445,20 @@ class Connections(unittest.TestCase):
                 os._exit(7 if "before fork()" in str(error) else 8)
             os._exit(9)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        self.peer.exchange()
+
+    def test_damaged(self):
+        """UCX would follow the numbers in it."""
+        with self.peer.expose(np.zeros(8)) as exposed:
+            key, address = exposed.key, self.peer._worker.address()
+            with self.assertRaisesRegex(ValueError, "there is a peer already"):
+                self.peer._worker.connect(address)
+            for name, text, other, take in (("key", key, address, self.peer.remote),
+                                            ("address", address, key, ul._core.Worker().connect)):
+                damaged = [text[:at] + bytes([text[at] ^ 16]) + text[at + 1:] for at in range(len(text))]
+                for wrong in (*damaged, *(text[:length] for length in range(len(text))), text + b"x", other):
+                    with self.assertRaisesRegex(ValueError, f"^{name}: these {len(wrong)} bytes are no {name}"):
+                        take(wrong)
         self.peer.exchange()
 
     def test_dropped(self):
