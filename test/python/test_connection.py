@@ -137,14 +137,24 @@ def peer_error_beside_a_peer_that_receives_late(peer):
     ended = select.poll()
     ended.register(peer._control, 0)
     ended.poll()  # UCX does nothing meanwhile, so the send is found after it was given up
-    while not request.done:
-        peer._worker.progress()  # as a thread may do that has not noticed the end
+    peer._worker.wait(request._operation, 1.0, -1)  # as a thread may do that has not noticed the end
     try:
         request.wait()
     except ConnectionResetError:
         pass
     else:
         raise AssertionError(f"not reset, received {np.unique(got)}")
+
+
+def peer_first_long_message(peer):
+    ended = []
+    for _ in range(2):
+        request = peer.irecv(np.zeros(LONG))
+        peer._worker.wait(request._operation, 1.0, -1)
+        ended.append(request.done)
+        peer._control.send(b"x")
+        request.wait()
+    assert ended[0] or not ended[1], "more was needed of the sender than by the second message"
 
 
 def peer_error_beside_a_peer_that_receives(peer):
@@ -302,7 +312,7 @@ class Connections(unittest.TestCase):
         self.peer._control.send(b"x")
         self.process.wait()
         for call in (posted.wait, lambda: asyncio.run(self.wait_for(posted)), lambda: self.peer.recv(np.zeros(LONG)),
-                     lambda: self.peer.send(np.zeros(LONG)), self.peer.progress):
+                     lambda: self.peer.send(np.zeros(LONG)), self.peer.flush, self.peer.exchange, self.peer.progress):
             with self.assertRaisesRegex(ConnectionResetError, "the peer has closed"):
                 call()
 
@@ -312,6 +322,14 @@ class Connections(unittest.TestCase):
         with unittest.mock.patch("ucx_layout._connection._CLOSE", 0.1):
             self.peer.close()
         self.assertTrue(self.peer.closed)
+
+    def test_first_long_message(self):
+        """UCX has told the peer all that it needs before, and does nothing here meanwhile."""
+        for _ in range(2):
+            request = self.peer.isend(np.ones(LONG))
+            select.select([self.peer._control], [], [])
+            self.peer._control.recv(1)
+            request.wait()
 
     def test_error_beside_a_peer_that_does_not_receive(self):
         self.peer.exchange()

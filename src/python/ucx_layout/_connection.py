@@ -19,6 +19,7 @@ _MEETING = (1 << 64) - 1  # tag of the first message; afterwards it is one as ot
 _LAST_LOOK = 0.2  # seconds after the peer has gone, for what it sent before
 _PAUSE = 0.0005  # seconds between two looks of asyncio when nothing happens
 _BEGIN = 30.0  # seconds for each step of the peer until there is a connection
+_RESET = select.POLLHUP | select.POLLERR
 _CLOSE = 5.0  # seconds for the peer to close, too
 
 
@@ -141,6 +142,7 @@ class Connection:
 
     def flush(self, timeout: Optional[float] = None) -> None:
         """Waits until all puts are at the peer."""
+        self._check_reset()
         Request(self, self._worker.flush()).wait(timeout)
 
     def exchange(self, text: bytes = b"", timeout: Optional[float] = None) -> bytes:
@@ -199,27 +201,25 @@ class Connection:
         look.register(self._control, select.POLLIN)
         return bool(look.poll(0))
 
-    def _has_peer_gone(self) -> bool:
+    def _end_of_peer(self) -> int:
+        """What poll() tells of it: 0 if there is none, _RESET if it was not orderly."""
         look = select.poll()
         look.register(self._control, select.POLLRDHUP)  # bytes that nobody has read do not hide it
-        return bool(look.poll(0))
+        found = look.poll(0)
+        return found[0][1] if found else 0
 
     def _check_reset(self) -> None:
         """Raises if the peer has not ended the connection in order. It may have been killed, and UCX ends this process
         when it reads memory of a process that is not there. Or it has closed before its sends ended (worker.cc), and
         what is received may be what it has written into their arrays since."""
-        if self.closed:
-            return
-        look = select.poll()
-        look.register(self._control, 0)  # a reset is told without being asked for
-        if look.poll(0):
+        if not self.closed and self._end_of_peer() & _RESET:
             raise ConnectionResetError("the peer has closed the connection or ended before all was received")
 
     def _check_peer(self, gone: Optional[float]) -> Optional[float]:
         """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after, for
         what the peer sent before, and at once if its end was not orderly."""
         self._check_reset()
-        if gone is None and self._has_peer_gone():
+        if gone is None and self._end_of_peer():
             gone = time.monotonic()
         if gone is not None and time.monotonic() - gone > _LAST_LOOK:
             raise ConnectionResetError("the peer has closed the connection or ended")
@@ -270,6 +270,7 @@ class Connection:
             raise ValueError(f"text: {len(text)} bytes, {_MAX_TEXT} at most")
         if self._is_out_of_step:
             raise ConnectionError("an earlier exchange() did not end; close the connection")
+        self._check_reset()
         self._is_out_of_step = True
         until = None if timeout is None else time.monotonic() + timeout
         left_out = memoryview(struct.pack("!I", len(text)) + text)
