@@ -7,6 +7,7 @@
 #pragma once
 
 #include "known_lists.h"
+#include "local_buffer.h"
 #include "peer.h"
 #include "region.h"
 
@@ -59,8 +60,7 @@ struct transfer {
     direction way        = direction::write;
     std::uint64_t length = 0;
     local_blocks local;
-    void* address = nullptr;                  // of the local bytes as one buffer
-    std::optional<ucx_layout::window> window; // that shows them, if they are not contiguous
+    local_buffer buffer; // of the local bytes, with a target
 
     std::shared_ptr<peer> target;          // null: the agent itself
     std::shared_ptr<remote_window> remote; // with a target

@@ -53,7 +53,8 @@ std::optional<ucx_functions> functions_of(void* library)
         find(library, "ucp_am_send_nbx", found.am_send) && find(library, "ucp_am_recv_data_nbx", found.am_recv_data) &&
         find(library, "ucp_ep_create", found.ep_create) && find(library, "ucp_ep_query", found.ep_query) &&
         find(library, "ucp_ep_close_nbx", found.ep_close) && find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
-        find(library, "ucp_ep_rkey_unpack", found.ep_rkey_unpack) &&
+        find(library, "ucp_ep_rkey_unpack", found.ep_rkey_unpack) && find(library, "ucp_mem_map", found.mem_map) &&
+        find(library, "ucp_mem_unmap", found.mem_unmap) && find(library, "ucm_vm_munmap", found.retire_registrations) &&
         find(library, "ucp_rkey_destroy", found.rkey_destroy) && find(library, "ucp_rkey_pack", found.rkey_pack) &&
         find(library, "ucp_rkey_buffer_release", found.rkey_buffer_release) &&
         find(library, "ucp_put_nbx", found.put) && find(library, "ucp_get_nbx", found.get) &&

@@ -5,6 +5,7 @@
 // Example: const ucx_functions* ucp = ucx(); if (ucp == nullptr) { /* there is none; the reason was logged */ }
 #pragma once
 
+#include <ucm/api/ucm.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct ucx_functions {
     decltype(&::ucp_ep_flush_nbx) ep_flush;
     decltype(&::ucp_ep_rkey_unpack) ep_rkey_unpack;
     decltype(&::ucp_rkey_destroy) rkey_destroy;
+    decltype(&::ucp_mem_map) mem_map;
+    decltype(&::ucp_mem_unmap) mem_unmap;
+    decltype(&::ucm_vm_munmap) retire_registrations; // out of the caches; what has one keeps it
     decltype(&::ucp_rkey_pack) rkey_pack;
     decltype(&::ucp_rkey_buffer_release) rkey_buffer_release;
     decltype(&::ucp_put_nbx) put;

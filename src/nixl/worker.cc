@@ -112,11 +112,6 @@ worker::~worker()
 {
     const std::scoped_lock guard(_lock);
     const auto& ucp = *ucx();
-    for (transfer* const each : _transfers) {
-        each->owner = nullptr;
-        each->window.reset();
-    }
-    _shown.clear();
     for (const auto& [name, each] : _peers) {
         close(each);
     }
@@ -128,6 +123,13 @@ worker::~worker()
     if (_worker != nullptr) {
         ucp.worker_destroy(_worker);
     }
+    // UCX has used them until now, and they need the context.
+    for (transfer* const each : _transfers) {
+        each->owner  = nullptr;
+        each->buffer = {};
+    }
+    _unfinished.clear();
+    _shown.clear();
     _regions.clear();
     if (_context != nullptr) {
         ucp.cleanup(_context);

@@ -141,6 +141,7 @@ private:
     std::unordered_map<std::uint64_t, std::shared_ptr<piece>> _pieces; // with an answer to come
     std::vector<std::shared_ptr<region>> _unended;                     // deregistered, but still used by UCX
     std::set<transfer*> _transfers;                                    // all that are prepared
+    std::vector<local_buffer> _unfinished; // of released transfers: UCX has them until the worker ends
     std::vector<transfer*> _active;
 
     std::mutex _posted_lock;

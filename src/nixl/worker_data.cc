@@ -158,8 +158,8 @@ bool worker::take_fetched(const data_header& header, std::span<const std::byte> 
         return false;
     }
     awaited->is_in_ucx = true;
-    return receive_rendezvous(_worker, data, static_cast<std::byte*>(to.address) + awaited->offset,
-                              to.window ? to.window->memh() : nullptr, [awaited](ucs_status_t ended) {
+    return receive_rendezvous(_worker, data, static_cast<std::byte*>(to.buffer.address) + awaited->offset,
+                              to.buffer.memh(), [awaited](ucs_status_t ended) {
                                   awaited->note(ended);
                                   awaited->is_in_ucx = false;
                               }) == UCS_INPROGRESS;
@@ -213,9 +213,9 @@ void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
     });
     sent->header    = encode(
         data_header{.sender = _instance, .window = xfer.remote->number, .offset = made->offset, .piece = made->number});
-    const auto param  = sending(*sent, xfer.window ? xfer.window->memh() : nullptr);
+    const auto param  = sending(*sent, xfer.buffer.memh());
     const auto call   = ucx()->am_send(xfer.target->endpoint, data_id, sent->header.data(), sent->header.size(),
-                                       static_cast<std::byte*>(xfer.address) + made->offset, made->length, &param);
+                                       static_cast<std::byte*>(xfer.buffer.address) + made->offset, made->length, &param);
     const auto status = started(std::move(sent), call);
     if (status != UCS_INPROGRESS && status != UCS_OK) {
         answered(made->number, made->answerer);

@@ -90,7 +90,14 @@ result<local_blocks> worker::blocks_of(const described_list& list) const
 ucs_status_t worker::show_locally(transfer& xfer, const described_list& list)
 {
     if (list.num_blocks == 1) {
-        xfer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset;
+        xfer.buffer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset;
+        if (xfer.target->process) {
+            auto handle = map_memory(_context, xfer.buffer.address, xfer.length);
+            if (!handle) {
+                return handle.error();
+            }
+            xfer.buffer.handle = std::move(*handle);
+        }
         return UCS_OK;
     }
     auto window = ucx_layout::window::map(_context, *xfer.local.layout,
@@ -98,8 +105,8 @@ ucs_status_t worker::show_locally(transfer& xfer, const described_list& list)
     if (!window) {
         return window.error();
     }
-    xfer.address = window->address();
-    xfer.window.emplace(std::move(*window));
+    xfer.buffer.address = window->address();
+    xfer.buffer.window.emplace(std::move(*window));
     return UCS_OK;
 }
 
@@ -296,13 +303,12 @@ ucs_status_t worker::end_locked(transfer& xfer)
 void worker::release(transfer& xfer)
 {
     const std::scoped_lock guard(_lock);
-    if ((end_locked(xfer) != UCS_OK || xfer.has_unfinished) && xfer.window) {
-        // UCX does not let go of the window, so it stays for ever.
-        static_cast<void>(new ucx_layout::window(std::move(*xfer.window)));
+    if (end_locked(xfer) != UCS_OK || xfer.has_unfinished) {
+        _unfinished.push_back(std::move(xfer.buffer));
     }
     std::erase(_active, &xfer);
     _transfers.erase(&xfer);
-    xfer.window.reset();
+    xfer.buffer = {};
 }
 
 void release_transfer::operator()(transfer* xfer) const
@@ -399,11 +405,11 @@ bool worker::is_one_sided(const transfer& xfer) const
 void worker::put_or_get(transfer& xfer, piece& made)
 {
     ucp_request_param_t param{};
-    if (xfer.window) {
+    if (xfer.buffer.memh() != nullptr) {
         param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
-        param.memh         = xfer.window->memh();
+        param.memh         = xfer.buffer.memh();
     }
-    void* const local          = static_cast<std::byte*>(xfer.address) + xfer.started;
+    void* const local          = static_cast<std::byte*>(xfer.buffer.address) + xfer.started;
     const std::uint64_t remote = xfer.remote->address + xfer.started;
     note_begun(made, xfer.way == direction::write
                          ? ucx()->put(xfer.target->endpoint, local, made.length, remote, xfer.remote->key, &param)

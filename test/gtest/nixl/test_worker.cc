@@ -211,6 +211,24 @@ protected:
         return moved;
     }
 
+    // The same from one block here to short ones there.
+    transfer_ptr contiguous_beside_stopped_agent()
+    {
+        constexpr std::size_t short_block = 64, count = 8192;
+        block_list from, to;
+        from.add(own->info().id, 0, count * short_block);
+        for (std::size_t i = 0; i < count; ++i) {
+            to.add(board.memory.id, i * 2 * short_block, short_block);
+        }
+        auto moved = must(self->prepare(direction::write, std::move(from), "other", std::move(to)));
+        self->post(*moved, std::nullopt);
+        EXPECT_EQ(end_of(*moved), UCS_OK);
+        stop_other();
+        self->post(*moved, std::nullopt);
+        progress(20);
+        return moved;
+    }
+
     // What `to` has to be after a transfer from `from`.
     static bytes expected(const unsigned char* to, const unsigned char* from, const std::vector<std::size_t>& targets,
                           const std::vector<std::size_t>& sources)
@@ -470,6 +488,23 @@ TEST_P(nixl_worker, a_transfer_has_no_end_while_an_agent_that_does_not_go_on_may
         EXPECT_EQ(end_of(*moved), UCS_ERR_CANCELED);
         EXPECT_EQ(self->end(*moved), UCS_OK);
     }
+}
+
+TEST_P(nixl_worker, may_end_while_contiguous_bytes_are_with_an_agent_that_does_not_go_on)
+{
+    const auto moved = contiguous_beside_stopped_agent();
+    self.reset();
+    continue_other();
+}
+
+TEST_P(nixl_worker, may_end_after_contiguous_bytes_were_with_an_agent_that_was_killed)
+{
+    auto moved = contiguous_beside_stopped_agent();
+    other->kill();
+    other.reset();
+    end_of(*moved);
+    moved.reset();
+    self.reset();
 }
 
 TEST_P(nixl_worker, bytes_that_come_after_their_transfers_were_released_are_dropped)

@@ -1,0 +1,25 @@
+#include "local_buffer.h"
+
+#include "log.h"
+
+namespace ucxl::nixl
+{
+
+ucx_layout::result<memory_handle> map_memory(ucp_context_h context, void* address, std::uint64_t length)
+{
+    ucp_mem_map_params_t params{};
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.address     = address;
+    params.length      = length;
+    params.memory_type = UCS_MEMORY_TYPE_HOST;
+    ucp_mem_h made     = nullptr;
+    if (const auto status = ucx()->mem_map(context, &params, &made); status != UCS_OK) {
+        log_error("ucp_mem_map of {} bytes failed ({})", length, static_cast<int>(status));
+        return std::unexpected(status);
+    }
+    ucx()->retire_registrations(address, length); // others get another one
+    return memory_handle(made, {context});
+}
+
+} // namespace ucxl::nixl
