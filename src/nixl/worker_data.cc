@@ -213,9 +213,10 @@ void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
     });
     sent->header    = encode(
         data_header{.sender = _instance, .window = xfer.remote->number, .offset = made->offset, .piece = made->number});
-    const auto param  = sending(*sent, xfer.buffer.memh());
-    const auto call   = ucx()->am_send(xfer.target->endpoint, data_id, sent->header.data(), sent->header.size(),
-                                       static_cast<std::byte*>(xfer.buffer.address) + made->offset, made->length, &param);
+    const auto param        = sending(*sent, xfer.buffer.memh());
+    const void* const bytes = static_cast<std::byte*>(xfer.buffer.address) + made->offset;
+    const auto call   = ucx()->am_send(xfer.target->endpoint, data_id, sent->header.data(), sent->header.size(), bytes,
+                                       made->length, &param);
     const auto status = started(std::move(sent), call);
     if (status != UCS_INPROGRESS && status != UCS_OK) {
         answered(made->number, made->answerer);

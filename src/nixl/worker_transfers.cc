@@ -540,8 +540,9 @@ void worker::start_notice(transfer& xfer)
 
 bool worker::notify(transfer& xfer)
 {
-    const auto status = xfer.notice_sent->load(std::memory_order_relaxed);
-    if (status == UCS_INPROGRESS) {
+    const auto sent   = xfer.notice_sent->load(std::memory_order_relaxed);
+    const auto status = sent == UCS_INPROGRESS ? xfer.target->failure : sent;
+    if (sent == UCS_INPROGRESS && status == UCS_OK) {
         return false;
     }
     xfer.notice_sent.reset();

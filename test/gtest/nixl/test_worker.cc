@@ -477,6 +477,30 @@ TEST_P(nixl_worker, an_agent_that_is_killed_while_bytes_move_ends_the_transfer)
     EXPECT_EQ(self->end(*moved), UCS_OK);
 }
 
+TEST_P(nixl_worker, an_agent_that_is_killed_before_it_takes_a_notice_ends_the_transfer)
+{
+    if (!GetParam().is_one_sided()) {
+        GTEST_SKIP() << "the bytes wait for the agent, too";
+    }
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::read));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    stop_other();
+    // Until UCX has no more room for them.
+    constexpr int enough = 10'000;
+    for (int posts = 0; moved->at != transfer::stage::notifying; ++posts) {
+        ASSERT_LT(posts, enough);
+        self->post(*moved, "text");
+        ASSERT_TRUE(ucxl::test::wait_until(
+            [&] { return self->check(*moved) != UCS_INPROGRESS || moved->at == transfer::stage::notifying; }));
+    }
+    ASSERT_EQ(self->check(*moved), UCS_INPROGRESS);
+    other->kill();
+    other.reset();
+    EXPECT_EQ(end_of(*moved), UCS_ERR_CONNECTION_RESET);
+}
+
 // The memory is the program's only after the end.
 TEST_P(nixl_worker, a_transfer_has_no_end_while_an_agent_that_does_not_go_on_may_take_its_bytes)
 {
