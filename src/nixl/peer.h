@@ -19,10 +19,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace ucxl::nixl
 {
+
+// Of a window of another agent. What UCX moves by it keeps it.
+using remote_key = std::shared_ptr<std::remove_pointer_t<ucp_rkey_h>>;
 
 struct remote_window {
     shared_layout layout;
@@ -31,7 +35,7 @@ struct remote_window {
     ucs_status_t status   = UCS_INPROGRESS; // until its owner has answered
     reach way             = reach::messages;
     std::uint64_t address = 0;
-    ucp_rkey_h key        = nullptr;
+    remote_key key{};
 };
 
 struct peer {

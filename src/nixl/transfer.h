@@ -45,6 +45,7 @@ struct piece {
     std::uint64_t length   = 0;
     const transfer* target = nullptr; // fetched: where the bytes go
     std::string header{};             // sent with the bytes
+    remote_key key{};                 // of puts and gets
     ucs_status_ptr_t call = nullptr;  // of UCX, that has to be asked
     bool is_in_ucx        = false;    // UCX tells when it has ended
     ucs_status_t failure  = UCS_OK;

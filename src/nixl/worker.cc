@@ -120,6 +120,9 @@ worker::~worker()
         ucp.worker_progress(_worker);
         reap_closing();
     }
+    for (transfer* const each : _transfers) {
+        each->running.clear(); // their keys belong to the worker of UCX
+    }
     if (_worker != nullptr) {
         ucp.worker_destroy(_worker);
     }
@@ -208,9 +211,7 @@ ucs_status_t worker::disconnect(const std::string& agent)
 void worker::forget_windows_of(peer& ended)
 {
     for (const auto& each : ended.windows) {
-        if (each->key != nullptr) {
-            ucx()->rkey_destroy(std::exchange(each->key, nullptr));
-        }
+        each->key.reset();
         each->status = UCS_ERR_NOT_CONNECTED;
     }
     ended.windows.clear();
@@ -387,7 +388,11 @@ void worker::handle_shown(const message& answer)
     if (status == UCS_OK) {
         std::string key = answer.bytes;
         key.resize(std::max(key.size(), longest_key));
-        status = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &shown.key);
+        ucp_rkey_h unpacked = nullptr;
+        status              = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &unpacked);
+        if (status == UCS_OK) {
+            shown.key = remote_key(unpacked, ucx()->rkey_destroy);
+        }
     }
     shown.way     = answer.way;
     shown.address = answer.address;

@@ -142,9 +142,6 @@ void worker::forget_old_windows(peer& at)
         if (each.use_count() > 1 || each->status == UCS_INPROGRESS || ++unused <= max_windows) {
             return false;
         }
-        if (each->key != nullptr) {
-            ucx()->rkey_destroy(each->key);
-        }
         send(at.endpoint, {.kind = message_kind::drop, .window = each->number});
         return true;
     });
@@ -409,11 +406,12 @@ void worker::put_or_get(transfer& xfer, piece& made)
         param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
         param.memh         = xfer.buffer.memh();
     }
+    made.key                   = xfer.remote->key;
     void* const local          = static_cast<std::byte*>(xfer.buffer.address) + xfer.started;
     const std::uint64_t remote = xfer.remote->address + xfer.started;
     note_begun(made, xfer.way == direction::write
-                         ? ucx()->put(xfer.target->endpoint, local, made.length, remote, xfer.remote->key, &param)
-                         : ucx()->get(xfer.target->endpoint, local, made.length, remote, xfer.remote->key, &param));
+                         ? ucx()->put(xfer.target->endpoint, local, made.length, remote, made.key.get(), &param)
+                         : ucx()->get(xfer.target->endpoint, local, made.length, remote, made.key.get(), &param));
 }
 
 void worker::start_piece(transfer& xfer)
