@@ -297,12 +297,19 @@ nixl_status_t engine::checkXfer(nixlBackendReqH* handle) const
 nixl_status_t engine::releaseReqH(nixlBackendReqH* handle) const
 {
     return here([&] {
-        const auto ended = static_cast<request*>(handle);
+        std::unique_lock guard(_refused_lock);
+        auto refused = _refused.extract(handle);
+        guard.unlock();
+        if (!refused.empty()) {
+            return NIXL_SUCCESS; // NIXL forgets it whatever is returned; what UCX has not ended stays with the worker
+        }
+        std::unique_ptr<request> ended(static_cast<request*>(handle));
         if (_worker->end(*ended->prepared) != UCS_OK) {
             log_error("a transfer cannot be released: its agent does not go on, and UCX still uses the memory");
+            guard.lock();
+            _refused.emplace(handle, std::move(ended));
             return NIXL_ERR_NOT_ALLOWED;
         }
-        delete ended;
         return NIXL_SUCCESS;
     });
 }

@@ -9,6 +9,10 @@
 #include "progress_thread.h"
 #include "worker.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
+
 namespace ucxl::nixl
 {
 
@@ -57,6 +61,9 @@ private:
     bool read_options(const nixl_b_params_t& options);
 
     sharing _sharing = sharing::mapped;
+    mutable std::mutex _refused_lock;
+    // Whose release was refused once. What is left of them ends after the worker.
+    mutable std::map<nixlBackendReqH*, std::unique_ptr<nixlBackendReqH>> _refused;
     std::unique_ptr<worker> _worker;
     std::optional<progress_thread> _thread;
 };

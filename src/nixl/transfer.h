@@ -76,11 +76,12 @@ struct transfer {
     ucs_status_t failure                 = UCS_OK;
     std::uint64_t silent_failures_before = 0;
     std::vector<std::shared_ptr<piece>> running;
-    bool has_unfinished = false; // UCX will never end some of its operations
+    std::vector<std::shared_ptr<piece>> unfinished; // UCX will never end them
     message_status notice_sent;
 };
 
-// Ends the transfer, if it is running: what UCX has begun is waited for. The worker may have ended before.
+// Ends the transfer, if it is running: what UCX has begun is waited for, and if that does not end in time, the worker
+// keeps the transfer. The worker may have ended before.
 struct release_transfer {
     void operator()(transfer* xfer) const;
 };

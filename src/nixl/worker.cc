@@ -121,7 +121,9 @@ worker::~worker()
         reap_closing();
     }
     for (transfer* const each : _transfers) {
-        each->running.clear(); // their keys belong to the worker of UCX
+        // Their keys belong to the worker of UCX.
+        each->running.clear();
+        each->unfinished.clear();
     }
     if (_worker != nullptr) {
         ucp.worker_destroy(_worker);
@@ -131,7 +133,7 @@ worker::~worker()
         each->owner  = nullptr;
         each->buffer = {};
     }
-    _unfinished.clear();
+    _released.clear();
     _shown.clear();
     _regions.clear();
     if (_context != nullptr) {
@@ -452,6 +454,7 @@ bool worker::progress_locked()
 {
     const bool is_busy = progress_messages();
     reap_closing();
+    reap_released();
     look_for_ended_neighbors();
     return progress_transfers() || is_busy;
 }

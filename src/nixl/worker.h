@@ -56,6 +56,8 @@ public:
     // Nothing of it runs any more, and it is not posted again. Waits for what UCX has begun; busy if that has no end
     // because an agent of this host does not go on: UCX still uses the memory of the program then.
     ucs_status_t end(transfer& xfer);
+    // Transfers that nobody has any more, but UCX.
+    std::size_t num_released() const;
 
     ucs_status_t send_notice(const std::string& agent, const std::string& text);
     notices take_notices();
@@ -106,7 +108,8 @@ private:
     void finish(transfer& xfer, ucs_status_t status);
     ucs_status_t end_locked(transfer& xfer);
     void leave_unfinished(transfer& xfer);
-    void release(transfer& xfer);
+    bool release(transfer& xfer);
+    void reap_released();
 
     ucx_layout::result<local_blocks> blocks_of(const described_list& list) const;
     ucs_status_t prepare_remote(transfer& xfer, const described_list& local, described_list remote);
@@ -141,7 +144,7 @@ private:
     std::unordered_map<std::uint64_t, std::shared_ptr<piece>> _pieces; // with an answer to come
     std::vector<std::shared_ptr<region>> _unended;                     // deregistered, but still used by UCX
     std::set<transfer*> _transfers;                                    // all that are prepared
-    std::vector<local_buffer> _unfinished; // of released transfers: UCX has them until the worker ends
+    std::vector<std::unique_ptr<transfer>> _released;                  // that UCX has not ended
     std::vector<transfer*> _active;
 
     std::mutex _posted_lock;

@@ -255,13 +255,12 @@ void worker::leave_unfinished(transfer& xfer)
     if (!xfer.target->process || !xfer.target->process->has_ended()) {
         return;
     }
-    xfer.has_unfinished = xfer.has_unfinished || !xfer.running.empty();
-    for (const auto& each : xfer.running) {
+    for (auto& each : std::exchange(xfer.running, {})) {
         if (each->call != nullptr) {
             ucx()->request_free(std::exchange(each->call, nullptr));
         }
+        xfer.unfinished.push_back(std::move(each));
     }
-    xfer.running.clear();
 }
 
 ucs_status_t worker::end(transfer& xfer)
@@ -297,15 +296,37 @@ ucs_status_t worker::end_locked(transfer& xfer)
     return UCS_OK;
 }
 
-void worker::release(transfer& xfer)
+// Whether UCX has nothing of it any more. Else the worker keeps it until then.
+bool worker::release(transfer& xfer)
 {
     const std::scoped_lock guard(_lock);
-    if (end_locked(xfer) != UCS_OK || xfer.has_unfinished) {
-        _unfinished.push_back(std::move(xfer.buffer));
-    }
+    const auto ended = end_locked(xfer);
     std::erase(_active, &xfer);
+    if (ended != UCS_OK || !xfer.unfinished.empty()) {
+        _released.emplace_back(&xfer);
+        return false;
+    }
     _transfers.erase(&xfer);
     xfer.buffer = {};
+    return true;
+}
+
+void worker::reap_released()
+{
+    std::erase_if(_released, [this](const auto& each) {
+        reap(each->running);
+        const bool has_ended = each->running.empty() && each->unfinished.empty();
+        if (has_ended) {
+            _transfers.erase(each.get());
+        }
+        return has_ended;
+    });
+}
+
+std::size_t worker::num_released() const
+{
+    const std::scoped_lock guard(_lock);
+    return _released.size();
 }
 
 void release_transfer::operator()(transfer* xfer) const
@@ -313,10 +334,9 @@ void release_transfer::operator()(transfer* xfer) const
     if (xfer->owner != nullptr && !xfer->owner->is_of_this_process()) {
         return; // the parent's
     }
-    if (xfer->owner != nullptr) {
-        xfer->owner->release(*xfer);
+    if (xfer->owner == nullptr || xfer->owner->release(*xfer)) {
+        delete xfer;
     }
-    delete xfer;
 }
 
 bool worker::progress_transfers()

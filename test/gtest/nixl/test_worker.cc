@@ -514,6 +514,19 @@ TEST_P(nixl_worker, a_transfer_has_no_end_while_an_agent_that_does_not_go_on_may
     }
 }
 
+TEST_P(nixl_worker, a_transfer_that_is_released_while_an_agent_does_not_go_on_is_kept_until_it_ends)
+{
+    auto moved           = posted_beside_stopped_agent();
+    const bool is_in_ucx = !GetParam().is_one_sided() && !GetParam().is_far;
+    moved.reset();
+    EXPECT_EQ(self->num_released(), is_in_ucx ? 1u : 0u);
+    continue_other();
+    EXPECT_TRUE(ucxl::test::wait_until([this] {
+        self->progress();
+        return self->num_released() == 0;
+    }));
+}
+
 TEST_P(nixl_worker, may_end_while_contiguous_bytes_are_with_an_agent_that_does_not_go_on)
 {
     const auto moved = contiguous_beside_stopped_agent();
