@@ -12,10 +12,10 @@ namespace
 {
 
 // The first letter is the version of all that is here.
-constexpr auto message_magic    = magic<std::uint32_t>("\1nlm");
-constexpr auto region_magic     = magic<std::uint32_t>("\1nlr");
-constexpr auto connection_magic = magic<std::uint32_t>("\1nlc");
-constexpr auto data_magic       = magic<std::uint32_t>("\1nld");
+constexpr auto message_magic    = magic<std::uint32_t>("\2nlm");
+constexpr auto region_magic     = magic<std::uint32_t>("\2nlr");
+constexpr auto connection_magic = magic<std::uint32_t>("\2nlc");
+constexpr auto data_magic       = magic<std::uint32_t>("\2nld");
 
 constexpr std::uint32_t max_regions = 1U << 16; // sources of a layout
 
@@ -27,8 +27,9 @@ struct message_header {
     std::uint32_t num_regions;
     std::uint64_t address, length, piece;
     std::uint32_t name_length, way;
+    process_identity process;
 };
-static_assert(sizeof(message_header) == 64);
+static_assert(sizeof(message_header) == 96);
 
 struct data_record {
     std::uint32_t magic, reserved;
@@ -82,7 +83,8 @@ std::string encode(const message& from)
                                                 .length      = from.length,
                                                 .piece       = from.piece,
                                                 .name_length = static_cast<std::uint32_t>(from.name.size()),
-                                                .way         = static_cast<std::uint32_t>(from.way)});
+                                                .way         = static_cast<std::uint32_t>(from.way),
+                                                .process     = from.process});
     bytes.append(reinterpret_cast<const char*>(from.regions.data()), from.regions.size() * sizeof(from.regions[0]));
     bytes += from.name;
     bytes += from.bytes;
@@ -109,7 +111,8 @@ std::optional<message> decode(std::string_view bytes)
                  .way     = static_cast<reach>(header->way),
                  .address = header->address,
                  .length  = header->length,
-                 .piece   = header->piece};
+                 .piece   = header->piece,
+                 .process = header->process};
     read.regions.resize(header->num_regions);
     if (regions_length != 0) {
         std::memcpy(read.regions.data(), bytes.data(), regions_length);

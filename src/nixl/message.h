@@ -46,6 +46,7 @@ struct message {
     std::uint64_t address = 0;               // shown; fetch: packed bytes before the first one
     std::uint64_t length  = 0;               // show, shown, fetch: packed bytes
     std::uint64_t piece   = 0;               // fetch, moved: a number of who began it
+    process_identity process{};              // show: that sends it, and with which the window ends
     std::vector<std::uint64_t> regions{};    // show
     std::string name{};                      // notice: of the agent that sends it
     std::string bytes{};                     // show: the layout; shown: the key; notice: the text

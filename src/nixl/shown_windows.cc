@@ -89,6 +89,15 @@ reach way_to(const ucx_layout::window& window, const described_memory& shown)
     return !shown.is_shared && is_for_kernel(shown.layout) ? reach::kernel : reach::messages;
 }
 
+bool has_ended(const process_identity& process)
+{
+    if (!may_share_memory(process_identity::own(), process)) {
+        return false; // nobody here knows
+    }
+    const auto status = status_of_process(process.pid); // its number may be that of another one by now
+    return !status || status->start_time != process.start_time || status->state == 'Z' || status->state == 'X';
+}
+
 } // namespace
 
 message shown_windows::show(const message& asked, const region_table& regions, ucp_context_h context)
@@ -98,6 +107,9 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         answer.status = status;
         return answer;
     };
+    if (_windows.size() >= _windows_at_next_look) {
+        drop_ended_agents();
+    }
     const auto first    = _windows.lower_bound({asked.sender, 0});
     const auto of_agent = std::ranges::subrange(first, _windows.upper_bound({asked.sender, UINT64_MAX}));
     if (_windows.size() >= max_windows_of_all || std::ranges::distance(of_agent) >= std::ptrdiff_t{max_windows}) {
@@ -127,6 +139,7 @@ message shown_windows::show(const message& asked, const region_table& regions, u
     }
     _windows.emplace(at, std::make_shared<shown_window>(shown_window{std::move(*window), std::move(memory->layout),
                                                                      std::move(memory->bases), asked.regions}));
+    _processes.try_emplace(asked.sender, asked.process);
     return answer;
 }
 
@@ -143,7 +156,29 @@ std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint
 
 void shown_windows::drop_agent(std::uint64_t agent)
 {
-    std::erase_if(_windows, [&](const auto& each) { return each.first.first == agent; });
+    _windows.erase(_windows.lower_bound({agent, 0}), _windows.upper_bound({agent, UINT64_MAX}));
+    _processes.erase(agent);
+}
+
+void shown_windows::drop_ended_agents()
+{
+    std::erase_if(_processes, [this](const auto& each) {
+        const auto& [agent, process] = each;
+        const auto first             = _windows.lower_bound({agent, 0});
+        const auto last              = _windows.upper_bound({agent, UINT64_MAX});
+        if (first != last && !has_ended(process)) {
+            return false;
+        }
+        _windows.erase(first, last);
+        return true;
+    });
+    _windows_at_next_look = std::clamp(2 * _windows.size(), min_windows_to_look, max_windows_of_all);
+}
+
+void shown_windows::clear()
+{
+    _windows.clear();
+    _processes.clear();
 }
 
 std::vector<std::weak_ptr<shown_window>> shown_windows::drop_region(std::uint64_t region)

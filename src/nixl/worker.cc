@@ -209,10 +209,14 @@ ucs_status_t worker::disconnect(const std::string& agent)
     return UCS_OK;
 }
 
-// Whoever still moves bytes of it fails.
+// Whoever still moves bytes of it fails. Its owner lets go of them.
 void worker::forget_windows_of(peer& ended)
 {
+    const bool is_reached = ended.endpoint != nullptr && ended.failure == UCS_OK;
     for (const auto& each : ended.windows) {
+        if (is_reached) {
+            send(ended.endpoint, {.kind = message_kind::drop, .window = each->number});
+        }
         each->key.reset();
         each->status = UCS_ERR_NOT_CONNECTED;
     }

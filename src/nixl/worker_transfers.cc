@@ -125,6 +125,7 @@ std::shared_ptr<remote_window> worker::window_of(peer& at, described_list list)
     message asked{.kind    = message_kind::show,
                   .window  = ++_last_number,
                   .length  = attr->packed_length,
+                  .process = process_identity::own(),
                   .regions = list.regions,
                   .bytes   = std::string(attr->serialized_length, '\0')};
     list.layout->serialize(std::as_writable_bytes(std::span(asked.bytes)));

@@ -52,6 +52,15 @@ protected:
         }));
     }
 
+    ucs_status_t end_of(transfer& of)
+    {
+        EXPECT_TRUE(ucxl::test::wait_until([&] {
+            progress(100);
+            return there->check(of) != UCS_INPROGRESS;
+        }));
+        return there->check(of);
+    }
+
     // A window that nobody has asked for before, for each first block.
     transfer_ptr prepared_there(std::uint64_t first = 0)
     {
@@ -87,6 +96,24 @@ TEST_F(nixl_disconnect, late_messages_of_the_other_agent_do_no_harm)
         progress(100);
     }
     here->take_notices();
+}
+
+TEST_F(nixl_disconnect, its_windows_end_with_a_connection)
+{
+    const auto window_of_all_agents = [&](std::uint64_t first) {
+        const auto moved = prepared_there(first);
+        there->post(*moved, std::nullopt);
+        return end_of(*moved);
+    };
+    constexpr std::uint64_t num_windows = 16; // of each connection
+    for (std::size_t made = 0; made <= shown_windows::max_windows; made += num_windows) {
+        for (std::uint64_t first = 0; first < num_windows; ++first) {
+            ASSERT_EQ(window_of_all_agents(first), UCS_OK) << made;
+        }
+        ASSERT_EQ(there->disconnect("here"), UCS_OK);
+        ASSERT_EQ(there->connect("here", here->connection()), UCS_OK);
+        progress(1);
+    }
 }
 
 TEST_F(nixl_disconnect, who_was_disconnected_can_be_connected_again)

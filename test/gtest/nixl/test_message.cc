@@ -19,6 +19,7 @@ message example()
             .address = 4,
             .length  = 5,
             .piece   = 6,
+            .process = ucxl::process_identity::own(),
             .regions = {7, 8, 9},
             .name    = "agent",
             .bytes   = std::string("\0bytes", 6)};
@@ -38,6 +39,7 @@ TEST(nixl_message, is_read_as_it_was_written)
     EXPECT_EQ(read->address, 4U);
     EXPECT_EQ(read->length, 5U);
     EXPECT_EQ(read->piece, 6U);
+    EXPECT_EQ(read->process, ucxl::process_identity::own());
     EXPECT_EQ(read->regions, (std::vector<std::uint64_t>{7, 8, 9}));
     EXPECT_EQ(read->name, "agent");
     EXPECT_EQ(read->bytes, std::string("\0bytes", 6));
