@@ -1,5 +1,6 @@
 #include "message.h"
 
+#include "sys/hash.h"
 #include "sys/magic.h"
 
 #include <cstring>
@@ -44,11 +45,12 @@ struct region_record {
 static_assert(sizeof(region_record) == 32);
 
 struct connection_record {
-    std::uint32_t magic, reserved;
+    std::uint32_t magic, address_length;
     std::uint64_t instance;
     process_identity process;
+    std::uint64_t hash; // of the rest, and of the address behind it; another function needs another version
 };
-static_assert(sizeof(connection_record) == 48);
+static_assert(sizeof(connection_record) == 56);
 
 template <typename Record>
 std::string bytes_of(const Record& record)
@@ -160,20 +162,25 @@ std::optional<region_info> decode_region(std::string_view bytes)
 
 std::string encode(const connection_info& from)
 {
-    return bytes_of(connection_record{
-               .magic = connection_magic, .reserved = 0, .instance = from.instance, .process = from.process}) +
-           from.address;
+    connection_record record{.magic          = connection_magic,
+                             .address_length = static_cast<std::uint32_t>(from.address.size()),
+                             .instance       = from.instance,
+                             .process        = from.process,
+                             .hash           = 0};
+    record.hash = hash_text(bytes_of(record) + from.address);
+    return bytes_of(record) + from.address;
 }
 
 std::optional<connection_info> decode_connection(std::string_view bytes)
 {
     const auto record = record_of<connection_record>(bytes, connection_magic);
-    if (!record || bytes.size() == sizeof(*record)) {
+    if (!record || bytes.size() == sizeof(*record) || bytes.size() - sizeof(*record) != record->address_length) {
         return std::nullopt;
     }
-    return connection_info{.instance = record->instance,
-                           .process  = record->process,
-                           .address  = std::string(bytes.substr(sizeof(*record)))};
+    connection_info read{.instance = record->instance,
+                         .process  = record->process,
+                         .address  = std::string(bytes.substr(sizeof(*record)))};
+    return encode(read) == bytes ? std::optional(std::move(read)) : std::nullopt;
 }
 
 } // namespace ucxl::nixl

@@ -1,6 +1,7 @@
 // The bytes that two backends exchange: what NIXL's metadata holds for them, and the messages between them.
 //
-// Both are read with all checks: bytes from outside may be anything.
+// Both are read with all checks: bytes from outside may be anything. What UCX makes and reads itself, addresses and
+// keys, only UCX could check. Of the address there is a hash, which finds damage, but not intent.
 //
 //     show     "make a window of this layout over these regions"; answered by shown
 //     shown    its address and key and how to reach it, or why not

@@ -21,9 +21,15 @@ constexpr int rounds_of_progress  = 32;
 constexpr auto time_to_disconnect = std::chrono::seconds(1);
 constexpr auto time_between_looks = std::chrono::milliseconds(10); // at the processes of peers
 
-// UCP is not told how long a packed key is, and follows the numbers in it: 64 keys of domains of 255 bytes at most.
-// Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
-constexpr std::size_t longest_key = 32768;
+// UCP is not told how long a packed key or an address is, and follows the numbers in it: a key has 64 keys of domains
+// of 255 bytes at most. Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
+constexpr std::size_t longest_packed = 32768;
+
+std::string padded(std::string packed)
+{
+    packed.resize(packed.size() + longest_packed);
+    return packed;
+}
 
 std::uint64_t random_number()
 {
@@ -145,16 +151,17 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
 {
     const auto info = decode_connection(connection);
     if (!info) {
-        log_error("the metadata of agent \"{}\" is not of this backend", agent);
+        log_error("the metadata of agent \"{}\" are not of this version of this backend, or were changed", agent);
         return UCS_ERR_INVALID_PARAM;
     }
-    auto made      = std::make_shared<peer>();
-    made->name     = agent;
-    made->instance = info->instance;
+    const std::string address = padded(info->address);
+    auto made                 = std::make_shared<peer>();
+    made->name                = agent;
+    made->instance            = info->instance;
     ucp_ep_params_t params{};
     params.field_mask =
         UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address  = reinterpret_cast<const ucp_address_t*>(info->address.data());
+    params.address  = reinterpret_cast<const ucp_address_t*>(address.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     if (may_share_memory(process_identity::own(), info->process)) {
         watched_process process(info->process.pid);
@@ -392,10 +399,9 @@ void worker::handle_shown(const message& answer)
         status = UCS_ERR_INVALID_PARAM;
     }
     if (status == UCS_OK) {
-        std::string key = answer.bytes;
-        key.resize(std::max(key.size(), longest_key));
-        ucp_rkey_h unpacked = nullptr;
-        status              = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &unpacked);
+        const std::string key = padded(answer.bytes);
+        ucp_rkey_h unpacked   = nullptr;
+        status                = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &unpacked);
         if (status == UCS_OK) {
             shown.key = remote_key(unpacked, ucx()->rkey_destroy);
         }

@@ -113,6 +113,23 @@ TEST(nixl_connection, is_read_as_it_was_written_and_needs_an_address)
     EXPECT_FALSE(decode_connection("anything"));
 }
 
+// UCX ends the process for some addresses that are none.
+TEST(nixl_connection, that_was_cut_or_changed_is_refused)
+{
+    const auto whole =
+        encode(connection_info{.instance = 5, .process = ucxl::process_identity::own(), .address = "there"});
+    ASSERT_TRUE(decode_connection(whole));
+    EXPECT_FALSE(decode_connection(whole + "x"));
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        EXPECT_FALSE(decode_connection(whole.substr(0, at))) << at;
+        for (int bit = 0; bit < 8; ++bit) {
+            auto changed = whole;
+            changed[at] ^= static_cast<char>(1 << bit);
+            EXPECT_FALSE(decode_connection(changed)) << at << ", " << bit;
+        }
+    }
+}
+
 TEST(nixl_data, header_is_read_as_it_was_written)
 {
     const auto bytes = encode(data_header{.sender = 1, .window = 2, .offset = 3, .piece = 4});
