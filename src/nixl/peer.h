@@ -45,6 +45,7 @@ struct peer {
     ucs_status_t failure   = UCS_OK;                   // of the endpoint
     bool has_lost_endpoint = false;                    // UCX has said that it does not work any more
     std::optional<watched_process> process;            // if it is on this host
+    bool has_shared_memory   = false;                  // windows in shared memory are reached by puts and gets
     bool is_copied_by_kernel = false;                  // the kernel copies between its memory and that of this process
     std::list<std::shared_ptr<remote_window>> windows; // the last used one first
 };

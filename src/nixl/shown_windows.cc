@@ -75,18 +75,17 @@ result<std::string> key_of(const ucx_layout::window& window, ucp_context_h conte
     return bytes;
 }
 
+// Windows that are carried by copies in messages are reached by puts and gets, too, if their memory is shared.
 reach way_to(const ucx_layout::window& window, const described_memory& shown)
 {
-    switch (window.carrier()) {
-    case UCP_LAYOUT_CARRIER_KEYS:
+    if (window.carrier() == UCP_LAYOUT_CARRIER_KEYS) {
         return reach::everywhere;
-    case UCP_LAYOUT_CARRIER_DIRECT:
-        return shown.is_shared ? reach::neighbors : reach::kernel;
-    case UCP_LAYOUT_CARRIER_COPIES:
-    case UCP_LAYOUT_CARRIER_UNDECIDED:
-        break;
     }
-    return !shown.is_shared && is_for_kernel(shown.layout) ? reach::kernel : reach::messages;
+    if (shown.is_shared) {
+        return reach::neighbors;
+    }
+    return window.carrier() == UCP_LAYOUT_CARRIER_DIRECT || is_for_kernel(shown.layout) ? reach::kernel
+                                                                                        : reach::messages;
 }
 
 bool has_ended(const process_identity& process)

@@ -192,6 +192,7 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
             return status;
         }
     }
+    made->has_shared_memory   = made->process && has_transport(made->endpoint, "lay_shm");
     made->is_copied_by_kernel = made->process && can_kernel_copy(made->endpoint, info->process.pid);
     _peers.emplace(agent, std::move(made));
     return UCS_OK;

@@ -411,7 +411,7 @@ bool worker::is_one_sided(const transfer& xfer) const
     case reach::messages:
         break;
     case reach::neighbors:
-        return xfer.target->process.has_value();
+        return xfer.target->has_shared_memory;
     case reach::everywhere:
         return true;
     case reach::kernel:

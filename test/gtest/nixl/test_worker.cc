@@ -301,19 +301,21 @@ TEST_P(nixl_worker, a_list_that_was_moved_before_needs_nothing_of_its_owner_wher
     if (!GetParam().is_one_sided()) {
         GTEST_SKIP() << "the owner takes part";
     }
-    draw_blocks(num_blocks / 2);
-    const auto moved = must(prepare(direction::write));
-    self->post(*moved, std::nullopt);
-    ASSERT_EQ(end_of(*moved), UCS_OK);
-    fill(memory, 3);
-    ask(blackboard::copy);
-    const auto wanted = expected(board.content.data(), memory, there, here);
-    ASSERT_EQ(::kill(other->id(), SIGSTOP), 0);
-    self->post(*moved, std::nullopt);
-    EXPECT_EQ(end_of(*moved), UCS_OK);
-    ASSERT_EQ(::kill(other->id(), SIGCONT), 0);
-    ask(blackboard::copy);
-    EXPECT_TRUE(std::ranges::equal(board.content, wanted));
+    for (const std::size_t count : {std::size_t{2}, num_blocks / 2}) {
+        draw_blocks(count);
+        const auto moved = must(prepare(direction::write));
+        self->post(*moved, std::nullopt);
+        ASSERT_EQ(end_of(*moved), UCS_OK);
+        fill(memory, 3);
+        ask(blackboard::copy);
+        const auto wanted = expected(board.content.data(), memory, there, here);
+        stop_other();
+        self->post(*moved, std::nullopt);
+        EXPECT_EQ(end_of(*moved), UCS_OK) << count;
+        continue_other();
+        ask(blackboard::copy);
+        EXPECT_TRUE(std::ranges::equal(board.content, wanted)) << count;
+    }
 }
 
 TEST_P(nixl_worker, a_transfer_that_runs_is_not_posted_again)
