@@ -16,16 +16,16 @@ using ucxl::test::must;
 namespace
 {
 
-constexpr std::size_t length   = 64;
-constexpr std::uint64_t region = 5; // of the hostile agent
+constexpr std::size_t length         = 64;
+constexpr std::uint64_t region_there = 5; // of the hostile agent
 
 // Shows its window as an honest agent does, and then tells of each piece that it has ended with `status`.
 class hostile_agent
 {
 public:
-    // Answers as the agent `instance`.
-    explicit hostile_agent(std::int32_t status, std::uint64_t instance = own_instance)
-        : _status(status), _instance(instance)
+    // Answers as the agent `instance`, and says that its window is reached by `way`.
+    explicit hostile_agent(std::int32_t status, std::uint64_t instance = own_instance, reach way = reach::messages)
+        : _status(status), _instance(instance), _way(way)
     {
         ucp_params_t params{};
         params.field_mask = UCP_PARAM_FIELD_FEATURES;
@@ -64,13 +64,13 @@ public:
         return bytes;
     }
 
+    static constexpr std::uint64_t own_instance = 7;
+
     void progress() { ucp_worker_progress(_worker); }
     // Of pieces that it has told about.
     unsigned num_told() const { return _num_told; }
 
 private:
-    static constexpr std::uint64_t own_instance = 7;
-
     void handle(unsigned id, ucp_am_recv_callback_t call)
     {
         const auto handler = handler_of(id, call, this);
@@ -103,7 +103,7 @@ private:
             EXPECT_EQ(ucp_rkey_pack(agent._context, agent._memh, &key, &key_size), UCS_OK);
             agent.send(param->reply_ep, {.kind    = message_kind::shown,
                                          .window  = asked->window,
-                                         .way     = reach::messages,
+                                         .way     = agent._way,
                                          .address = reinterpret_cast<std::uint64_t>(agent._memory.data()),
                                          .length  = asked->length,
                                          .bytes   = std::string(static_cast<const char*>(key), key_size)});
@@ -126,6 +126,7 @@ private:
 
     std::int32_t _status;
     std::uint64_t _instance;
+    reach _way;
     unsigned _num_told = 0;
     std::vector<std::byte> _memory{length};
     ucp_context_h _context = nullptr;
@@ -153,7 +154,7 @@ protected:
         block_list here, there;
         for (std::uint64_t at = 0; at < memory.size(); at += 16) {
             here.add(own->info().id, at, 8);
-            there.add(region, at, 8);
+            there.add(region_there, at, 8);
         }
         const auto moved = must(self->prepare(GetParam(), here, "hostile", there));
         self->post(*moved, std::nullopt);
@@ -188,6 +189,39 @@ TEST_P(nixl_hostile_agent, that_answers_for_another_one_ends_no_transfer)
     hostile_agent other(UCS_ERR_NO_ELEM, 8);
     EXPECT_EQ(end_of_transfer_with(other), UCS_INPROGRESS);
     EXPECT_GT(other.num_told(), 0u);
+}
+
+// Without the kernel's copies UCP moves bytes of memory that is no window by messages, which wait for the agent.
+TEST(nixl_slow_agent, that_is_disconnected_keeps_the_key_of_its_window_until_what_runs_has_ended)
+{
+    setenv("UCX_TLS", "posix,lay_copy", 1);
+    hostile_agent slow(UCS_OK, hostile_agent::own_instance, reach::everywhere);
+    std::vector<std::byte> memory(2 * length);
+    const auto self = worker::create("self");
+    unsetenv("UCX_TLS");
+    const auto own = self->add_region(memory.data(), memory.size(), sharing::never);
+    ASSERT_EQ(self->connect("slow", slow.connection()), UCS_OK);
+    block_list here, there;
+    for (std::uint64_t at = 0; at < memory.size(); at += 16) {
+        here.add(own->info().id, at, 8);
+        there.add(region_there, at, 8);
+    }
+    const auto moved = must(self->prepare(direction::read, here, "slow", there));
+    self->post(*moved, std::nullopt);
+    ASSERT_TRUE(ucxl::test::wait_until([&] {
+        slow.progress();
+        return self->check(*moved) != UCS_INPROGRESS || !moved->running.empty();
+    }));
+    ASSERT_EQ(moved->running.size(), 1u) << ucs_status_string(self->check(*moved));
+    const auto running = moved->running.front();
+    EXPECT_EQ(self->disconnect("slow"), UCS_OK);
+    EXPECT_NE(running->key, nullptr);
+    EXPECT_EQ(moved->remote->key, nullptr);
+    EXPECT_TRUE(ucxl::test::wait_until([&] {
+        slow.progress();
+        return self->check(*moved) != UCS_INPROGRESS;
+    }));
+    EXPECT_EQ(self->check(*moved), UCS_ERR_NOT_CONNECTED);
 }
 
 INSTANTIATE_TEST_SUITE_P(of, nixl_hostile_agent, testing::Values(direction::write, direction::read),
