@@ -5,7 +5,9 @@
 #include "settings.h"
 #include "target_memory.h"
 
+#include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace
 {
@@ -13,22 +15,30 @@ namespace
 using namespace ucxl::mpi;
 
 // A program may start MPI as a whole, the world, and, also instead of that, by sessions. The library is there from the
-// first of these until the last one has ended.
+// first of these until the last one has ended. MPI is not called under the lock: it has one of its own, which it holds
+// while it calls leave_with_mpi().
 struct users_of_mpi {
-    std::recursive_mutex lock; // a tool may start MPI by another call than the program
-    bool is_starting      = false;
+    std::mutex lock;
+    std::condition_variable has_started;
+    std::thread::id starter{}; // the thread that starts MPI; none otherwise
     bool has_world        = false;
     bool is_attached      = false; // MPI says when the world ends
     unsigned num_sessions = 0;
 
     bool any() const { return has_world || num_sessions > 0; }
 };
-users_of_mpi users;
+
+// Not destroyed at exit: other threads may still be in MPI.
+users_of_mpi& users()
+{
+    static users_of_mpi& only = *new users_of_mpi;
+    return only;
+}
 
 // Under the lock.
 void stop_after_last()
 {
-    if (!users.any()) {
+    if (!users().any()) {
         library::stop();
         contexts::end();
     }
@@ -36,8 +46,8 @@ void stop_after_last()
 
 void leave_world()
 {
-    if (users.has_world) {
-        users.has_world = users.is_attached = false;
+    if (users().has_world) {
+        users().has_world = users().is_attached = false;
         target_memory::leave_world();
         stop_after_last();
     }
@@ -47,18 +57,20 @@ void leave_world()
 // has ended, too. A tool may hide MPI_Finalize.
 int leave_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
 {
-    const std::lock_guard guard(users.lock);
+    const std::lock_guard guard(users().lock);
     leave_world();
     return MPI_SUCCESS;
 }
 
-void attach_end_of_world()
+bool attach_end_of_world()
 {
     int keyval = MPI_KEYVAL_INVALID;
-    if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, leave_with_mpi, &keyval, nullptr) == MPI_SUCCESS) {
-        users.is_attached = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
-        PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
+    if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, leave_with_mpi, &keyval, nullptr) != MPI_SUCCESS) {
+        return false;
     }
+    const bool is_attached = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+    PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
+    return is_attached;
 }
 
 template <typename Start>
@@ -80,15 +92,52 @@ int start_first(way_of_start way, Start&& begin)
     return result;
 }
 
-void note_start(way_of_start way, bool is_first)
+// One thread at a time.
+class start_of_mpi
 {
-    if (way == way_of_start::session) {
-        ++users.num_sessions;
-        return;
+public:
+    start_of_mpi()
+    {
+        std::unique_lock guard(users().lock);
+        users().has_started.wait(guard, [] { return users().starter == std::thread::id(); });
+        users().starter = std::this_thread::get_id();
+        _is_first       = !users().any();
     }
-    users.has_world = true;
-    if (library::is_active()) {
-        attach_end_of_world();
+    start_of_mpi(const start_of_mpi&)            = delete;
+    start_of_mpi& operator=(const start_of_mpi&) = delete;
+    ~start_of_mpi()
+    {
+        const std::lock_guard guard(users().lock);
+        users().starter = {};
+        users().has_started.notify_all();
+    }
+
+    // A tool starts MPI by another call than the program.
+    static bool is_of_this_thread()
+    {
+        const std::lock_guard guard(users().lock);
+        return users().starter == std::this_thread::get_id();
+    }
+
+    bool is_first() const { return _is_first; }
+
+private:
+    bool _is_first;
+};
+
+void note_session()
+{
+    const std::lock_guard guard(users().lock);
+    ++users().num_sessions;
+}
+
+void note_world(bool is_first)
+{
+    const bool is_attached = library::is_active() && attach_end_of_world();
+    {
+        const std::lock_guard guard(users().lock);
+        users().has_world   = true;
+        users().is_attached = is_attached;
     }
     // Also if the library has found a reason to stay out: the other processes may not have.
     target_memory::start(is_first);
@@ -97,17 +146,20 @@ void note_start(way_of_start way, bool is_first)
 template <typename Start>
 int start_mpi(way_of_start way, Start&& begin)
 {
-    const std::lock_guard guard(users.lock);
-    if (users.is_starting) {
-        return begin();
+    if (start_of_mpi::is_of_this_thread()) {
+        const int result = begin();
+        if (result == MPI_SUCCESS && way == way_of_start::session) {
+            note_session();
+        }
+        return result;
     }
-    users.is_starting   = true;
-    const bool is_first = !users.any();
-    const int result    = is_first ? start_first(way, begin) : begin();
-    if (result == MPI_SUCCESS) {
-        note_start(way, is_first);
+    const start_of_mpi start;
+    const int result = start.is_first() ? start_first(way, begin) : begin();
+    if (result == MPI_SUCCESS && way == way_of_start::session) {
+        note_session();
+    } else if (result == MPI_SUCCESS) {
+        note_world(start.is_first());
     }
-    users.is_starting = false;
     return result;
 }
 
@@ -116,8 +168,8 @@ int start_mpi(way_of_start way, Start&& begin)
 int end_world()
 {
     {
-        const std::lock_guard guard(users.lock);
-        if (!users.is_attached) {
+        const std::lock_guard guard(users().lock);
+        if (!users().is_attached) {
             leave_world();
         }
     }
@@ -126,15 +178,20 @@ int end_world()
 
 int end_session(MPI_Session* session)
 {
-    const bool is_open = session != nullptr && *session != MPI_SESSION_NULL;
+    bool is_counted = session != nullptr && *session != MPI_SESSION_NULL;
     {
-        const std::lock_guard guard(users.lock);
-        if (is_open && users.num_sessions > 0) {
-            --users.num_sessions;
+        const std::lock_guard guard(users().lock);
+        is_counted = is_counted && users().num_sessions > 0;
+        if (is_counted) {
+            --users().num_sessions;
             stop_after_last();
         }
     }
-    return next_MPI_Session_finalize(session);
+    const int result = next_MPI_Session_finalize(session);
+    if (is_counted && result != MPI_SUCCESS) {
+        note_session(); // it is still open
+    }
+    return result;
 }
 
 } // namespace

@@ -55,8 +55,9 @@ void leave_to_mpi(const char* reason)
 
 bool library::has_world()
 {
-    int is_initialized = 0;
-    return PMPI_Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0;
+    int is_initialized = 0, is_finalized = 0;
+    return PMPI_Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0 &&
+           PMPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0;
 }
 
 bool library::is_active()
