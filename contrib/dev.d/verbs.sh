@@ -130,7 +130,7 @@ variant_flags() {
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
     asan)
         echo "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
-            "-Wno-maybe-uninitialized $collector"
+            "-D_GLIBCXX_ASSERTIONS -Wno-maybe-uninitialized $collector"
         ;;
     # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
     tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan $collector" ;;

@@ -207,7 +207,10 @@ result<layout_ptr> layout_builder::read(nest&& from, const placed& root, std::sp
 {
     layout_builder builder;
     UCXL_TRY(builder.set_all(from, root, bounds));
-    const auto adds = [&](const user_bounds& set) { return wire::has_set_bounds(builder._made->bounds(set.source)); };
+    const layout& made = *builder._made; // without sources that say nothing
+    const auto adds    = [&](const user_bounds& set) {
+        return set.source < made.num_sources() && wire::has_set_bounds(made.bounds(set.source));
+    };
     if (!builder._keeps_order || !std::ranges::all_of(bounds, adds)) {
         return layout_ptr();
     }

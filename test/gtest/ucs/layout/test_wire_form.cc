@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         wire_form_case{"a_flag_of_bounds_without_bounds", with_bounds({0})},
         wire_form_case{"bounds_that_are_those_of_the_bytes", with_bounds({1, 0, 0, 20})},
         wire_form_case{"empty_bounds_of_a_source_without_bytes", with_bounds({1, 3, 0, 0})},
+        wire_form_case{"empty_bounds_of_the_last_source", with_bounds({1, 63, 0, 0})},
         wire_form_case{"an_unknown_flag", {'L', 'N', 1, 2, 3, 2, 0, 0, 16, 8, 3, 2, 0, 1, 0, 0, 0, 32}}),
     [](const auto& tested) { return tested.param.name; });
 
