@@ -28,12 +28,14 @@ namespace ucxl
 namespace
 {
 
+// inherited: in a child whose parent has opened it, or was about to.
+enum class progress : unsigned char { closed, opening, opened, inherited };
+
 struct opened_library {
-    std::mutex lock;                   // while it is opened; never in a child, which may have inherited it
-    std::atomic<bool> is_tried{false}; // after which nothing but `keys` changes
-    std::atomic<bool> is_child{false};
+    std::mutex lock; // from `opening` on
+    std::atomic<progress> done{progress::closed};
     std::atomic<window_keys*> keys{nullptr};
-    std::string reason;
+    std::string reason; // set before `opened`
 };
 
 opened_library& state()
@@ -162,12 +164,14 @@ window_keys* open_keys(std::string& reason)
 // Runs while UCX asks its components for their devices, before it opens any.
 void open_once() noexcept
 {
-    auto& opened = state();
-    if (opened.is_tried.load(std::memory_order_acquire)) {
+    auto& opened     = state();
+    progress reached = progress::closed;
+    // A child does not wait for a lock that it may have inherited.
+    if (!opened.done.compare_exchange_strong(reached, progress::opening) && reached != progress::opening) {
         return;
     }
     const std::lock_guard guard(opened.lock);
-    if (opened.is_tried.load(std::memory_order_relaxed)) {
+    if (opened.done.load(std::memory_order_relaxed) != progress::opening) {
         return;
     }
     try {
@@ -178,7 +182,7 @@ void open_once() noexcept
     } catch (const std::exception& failure) {
         ucs_debug("hardware keys for windows: %s", failure.what());
     }
-    opened.is_tried.store(true, std::memory_order_release);
+    opened.done.store(progress::opened, std::memory_order_release);
 }
 
 } // namespace
@@ -192,8 +196,10 @@ void watch_for_devices()
     on_device_query(open_once);
     // The queue pairs and doorbells are the parent's. A child leaves them, and its windows have no keys.
     pthread_atfork(nullptr, nullptr, [] {
-        state().keys     = nullptr;
-        state().is_child = state().is_tried = true;
+        state().keys = nullptr;
+        if (state().done != progress::closed) {
+            state().done = progress::inherited;
+        }
     });
 }
 
@@ -225,10 +231,16 @@ bool was_device_opened()
 std::string why_no_hardware_keys()
 {
     const auto& opened = state();
-    if (opened.is_child.load(std::memory_order_acquire)) {
+    switch (opened.done.load(std::memory_order_acquire)) {
+    case progress::opened:
+        return opened.reason;
+    case progress::inherited:
         return "a process that was forked has no keys";
+    case progress::closed:
+    case progress::opening:
+        break;
     }
-    return opened.is_tried.load(std::memory_order_acquire) ? opened.reason : "UCX has not opened its devices yet";
+    return "UCX has not opened its devices yet";
 }
 
 } // namespace ucxl
