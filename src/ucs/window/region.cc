@@ -143,7 +143,9 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     struct stat status{};
     struct statfs system{};
     if (!made->_file || fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
-        return fail_or_no_descriptor(std::format("the file of shared memory: {}", std::strerror(errno)));
+        const int reason          = errno;
+        const std::string message = std::format("the file of shared memory: {}", std::strerror(reason));
+        return reason == EBADF ? fail(errc::invalid_param, message) : fail_or_no_descriptor(message);
     }
     UCXL_TRY(check_place(first, length, status, system, offset));
     if (!shows_file(first, first + length, status, offset)) {
