@@ -109,9 +109,9 @@ outcome run_on_device(const round_plan& plan)
                                       "-", "--", own_program(), "--round", std::to_string(plan.seed), "--counts"});
     const auto ended = round.wait(std::chrono::minutes(15));
     outcome counted;
-    const bool is_counted =
-        std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u", &counted.operations, &counted.kills,
-                    &counted.wrong, &counted.hung, &counted.ended, &counted.blocked, &counted.left) == 7;
+    const bool is_counted = std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u %u", &counted.operations,
+                                        &counted.left_out, &counted.kills, &counted.wrong, &counted.hung,
+                                        &counted.ended, &counted.blocked, &counted.left) == 8;
     if (ended.timed_out) {
         ++counted.hung;
     } else if (!is_counted || ended.status != 0) {
@@ -270,8 +270,8 @@ try {
     }
     if (counts) {
         const outcome counted = run_round(plan_of(round), true);
-        std::printf("counts %lu %u %u %u %u %u %u\n%s", counted.operations, counted.kills, counted.wrong, counted.hung,
-                    counted.ended, counted.blocked, counted.left, counted.told.c_str());
+        std::printf("counts %lu %u %u %u %u %u %u %u\n%s", counted.operations, counted.left_out, counted.kills,
+                    counted.wrong, counted.hung, counted.ended, counted.blocked, counted.left, counted.told.c_str());
         test::context({.features = UCP_FEATURE_RMA}); // who opens the device ends what killed processes have there
         return 0;
     }
