@@ -1,4 +1,5 @@
 """gather(), scatter() and copy(): every byte, what is refused, references and threads."""
+import concurrent.futures
 import ctypes
 import gc
 import subprocess
@@ -141,19 +142,14 @@ class Movement(unittest.TestCase):
     def test_threads_copy_at_the_same_time(self):
         source = np.arange(1 << 20).reshape(1024, 1024)
         wanted = source[:, ::2].tobytes()
-        wrong = []
 
         def work():
-            for _ in range(5):
-                if ul.gather(source[:, ::2]).tobytes() != wanted:
-                    wrong.append(1)
+            return [ul.gather(source[:, ::2]).tobytes() == wanted for _ in range(5)]
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        self.assertEqual(wrong, [])
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            started = [threads.submit(work) for _ in range(4)]
+        for each in started:
+            self.assertEqual(each.result(), [True] * 5)
 
     def test_long_copies_run_without_the_gil(self):
         source = np.zeros((1 << 14, 1 << 10), np.uint8)[:, ::2]
@@ -304,13 +300,16 @@ class FirstUse(unittest.TestCase):
     def test_by_several_threads(self):
         """Nothing has imported NumPy before."""
         subprocess.run([sys.executable, "-c", """
-import threading, ucx_layout
-memory = memoryview(bytearray(64))[::2]
-threads = [threading.Thread(target=ucx_layout.gather, args=(memory,)) for _ in range(4)]
-for each in threads:
-    each.start()
-for each in threads:
-    each.join()
+import concurrent.futures, threading, ucx_layout
+memory = memoryview(bytes(range(64)))[::2]
+together = threading.Barrier(4)
+def work():
+    together.wait(30)
+    return bytes(ucx_layout.gather(memory))
+with concurrent.futures.ThreadPoolExecutor(4) as threads:
+    started = [threads.submit(work) for _ in range(4)]
+for each in started:
+    assert each.result() == bytes(range(0, 64, 2)), each.result()
 """], timeout=60, check=True)
 
     def test_the_interpreter_may_end_while_daemon_threads_copy(self):
