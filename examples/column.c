@@ -87,13 +87,15 @@ static int run(int is_sender, int socket)
 
     if (is_sender) {
         for (int i = 0; i < N; ++i) {
-            matrix[i][3] = 1.0 + i;
+            for (int j = 0; j < N; ++j) {
+                matrix[i][j] = 1.0 + i * N + j;
+            }
         }
         wait_for(worker, ucp_tag_send_nbx(ep, shown, N * sizeof(double), 1, &request_params));
     } else {
         wait_for(worker, ucp_tag_recv_nbx(worker, shown, N * sizeof(double), 1, (ucp_tag_t)-1, &request_params));
         for (int i = 0; i < N; ++i) {
-            wrong += matrix[i][5] != 1.0 + i || matrix[i][4] != 0 || matrix[i][6] != 0;
+            wrong += matrix[i][5] != 1.0 + i * N + 3 || matrix[i][4] != 0 || matrix[i][6] != 0;
         }
         printf("column: %d of %d rows as expected\n", N - wrong, N);
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -81,15 +82,13 @@ static int exchange_column(ucp_context_h context, ucp_worker_h worker, ucp_ep_h 
 
     std::size_t wrong = 0;
     if (is_sender) {
-        for (std::size_t i = 0; i < n; ++i) {
-            matrix[i * n + 3] = 1.0 + static_cast<double>(i);
-        }
+        std::iota(matrix.begin(), matrix.end(), 1.0);
         wait_for(worker, ucp_tag_send_nbx(peer, window->address(), window->length(), 1, &defaults));
     } else {
         wait_for(worker, ucp_tag_recv_nbx(worker, window->address(), window->length(), 1, ~ucp_tag_t{0}, &defaults));
         for (std::size_t i = 0; i < n; ++i) {
             const double* const row = &matrix[i * n];
-            wrong += row[5] != 1.0 + static_cast<double>(i) || row[4] != 0 || row[6] != 0;
+            wrong += row[5] != 1.0 + static_cast<double>(i * n + 3) || row[4] != 0 || row[6] != 0;
         }
         std::printf("column: %zu of %zu rows as expected\n", n - wrong, n);
     }

@@ -16,6 +16,11 @@ enum { ROWS = 1024, COLUMNS = 1024, FROM = 3, TO = 5 };
 static double source[ROWS][COLUMNS];
 static double target[ROWS][COLUMNS];
 
+static double number_at(int row, int column)
+{
+    return (double)row * COLUMNS + column + 1;
+}
+
 #define CHECK(cond)                                                                                                    \
     do {                                                                                                               \
         if (!(cond)) {                                                                                                 \
@@ -103,7 +108,9 @@ int main(void)
     CHECK((target_mr = ibv_reg_mr(pd, target, sizeof(target), IBV_ACCESS_LOCAL_WRITE)) != NULL);
     qp = loopback_queue(pd, cq);
     for (int row = 0; row < ROWS; ++row) {
-        source[row][FROM] = row + 1;
+        for (int column = 0; column < COLUMNS; ++column) {
+            source[row][column] = number_at(row, column);
+        }
     }
 
     params.pd = pd;
@@ -123,7 +130,11 @@ int main(void)
     CHECK(done.status == IBV_WC_SUCCESS);
 
     for (int row = 0; row < ROWS; ++row) {
-        right += target[row][TO] == row + 1;
+        int num_right = 0;
+        for (int column = 0; column < COLUMNS; ++column) {
+            num_right += target[row][column] == (column == TO ? number_at(row, FROM) : 0);
+        }
+        right += num_right == COLUMNS;
     }
     printf("column: %d of %d rows as expected, by one write of %zu bytes through two keys\n", right, ROWS,
            (size_t)from.length);
