@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 using namespace ucxl;
@@ -35,6 +37,7 @@ struct made_type {
     std::vector<MPI_Datatype> types;
     MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0; // as MPI says
     std::optional<offsets> bytes;                                         // in packed order, where they are few
+    bool is_true = false; // MPI says the truth of it and of all that it was made of
 };
 
 struct named_type {
@@ -190,7 +193,7 @@ void place_vector(placed_children& placed, const arguments& given, MPI_Datatype 
 void place_list(placed_children& placed, const arguments& given, MPI_Datatype child, bool is_equal, bool is_bytes)
 {
     const auto count = static_cast<std::size_t>(given.integers.at(0));
-    if (given.integers[0] < 0 || count > max_entries) {
+    if (given.integers[0] < 0 || count > max_entries || (is_equal && given.integers.size() < 2)) {
         placed.refuse();
         return;
     }
@@ -296,6 +299,58 @@ void place(placed_children& placed, made_type& type, const arguments& given)
     }
 }
 
+template <typename Number, typename List>
+void append(std::vector<Number>& to, const List& from)
+{
+    for (const MPI_Count each : from) {
+        to.push_back(static_cast<Number>(each));
+    }
+}
+
+// Arguments of a constructor with large counts, as MPI lists them (MPI 4.1, 5.1.13). What is missing stays out.
+void set_large_arguments(made_type& type, const arguments& given)
+{
+    const auto some = [](const std::vector<MPI_Count>& all, std::size_t begin, std::size_t number) {
+        return all | std::views::drop(begin) | std::views::take(number);
+    };
+    const auto number_at = [&](std::size_t i) {
+        return static_cast<std::size_t>(std::clamp(given.integer(i).value_or(0), MPI_Count{0}, MPI_Count{max_entries}));
+    };
+    const std::size_t number = number_at(0);
+    switch (type.combiner) {
+    case MPI_COMBINER_HVECTOR:
+        append(type.counts, some(given.integers, 0, 2));
+        append(type.counts, some(given.addresses, 0, 1));
+        break;
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_STRUCT:
+        append(type.counts, some(given.integers, 0, 1 + number));
+        append(type.counts, some(given.addresses, 0, number));
+        break;
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        append(type.counts, some(given.integers, 0, 2));
+        append(type.counts, some(given.addresses, 0, number));
+        break;
+    case MPI_COMBINER_SUBARRAY:
+        append(type.integers, some(given.integers, 0, 1));
+        append(type.counts, some(given.integers, 1, 3 * number));
+        append(type.integers, some(given.integers, 1 + 3 * number, 1));
+        break;
+    case MPI_COMBINER_DARRAY:
+        append(type.integers, some(given.integers, 0, 3));
+        append(type.counts, some(given.integers, 3, number_at(2)));
+        append(type.integers, some(given.integers, 3 + number_at(2), max_entries));
+        break;
+    case MPI_COMBINER_RESIZED:
+        type.counts = given.addresses;
+        break;
+    case MPI_COMBINER_DUP: // has none
+        break;
+    default:
+        type.counts = given.integers;
+    }
+}
+
 // What MPI knows of a new datatype. Where an argument is missing it says that it has no bytes.
 void describe(made_type& type, const arguments& given)
 {
@@ -340,24 +395,30 @@ void make_type(reader& from)
     for (std::size_t count = from.byte() % (max_entries + 1); count > 0; --count) {
         given.addresses.push_back(from.number());
     }
-    if (kind >= 0xc0) { // with large counts, in whatever order
+    const bool is_lie = (kind & 0x30) == 0x30;
+    if (kind >= 0xc0 && is_lie) { // with large counts, in whatever order
         type.counts = given.integers;
         type.integers.assign(given.addresses.begin(), given.addresses.end());
+    } else if (kind >= 0xc0) {
+        set_large_arguments(type, given);
     } else {
         type.integers.assign(given.integers.begin(), given.integers.end());
         given.integers.assign(type.integers.begin(), type.integers.end()); // as 32 bits hold them
-        type.addresses      = given.addresses;
-        const bool is_cycle = std::ranges::contains(type.types, first_handle + static_cast<int>(types.size()));
-        if (!is_cycle) {
-            describe(type, given);
-        }
+        type.addresses = given.addresses;
     }
-    if (!type.bytes || (kind & 0x30) == 0x30) { // an MPI that lies
-        type.bytes.reset();
+    const bool is_cycle = std::ranges::contains(type.types, first_handle + static_cast<int>(types.size()));
+    if (!is_cycle && !is_lie) {
+        describe(type, given);
+    }
+    if (!type.bytes) { // an MPI that makes up what it says, or knows it alone
         for (MPI_Count* each : {&type.size, &type.lb, &type.extent, &type.true_lb, &type.true_extent}) {
             *each = from.number();
         }
     }
+    type.is_true = type.bytes && std::ranges::all_of(type.types, [](MPI_Datatype each) {
+                       const made_type* const made = find(each);
+                       return made == nullptr || made->is_true;
+                   });
     types.push_back(std::move(type));
 }
 
@@ -380,6 +441,13 @@ void check_bytes(const mpi::type_layout& layout, const made_type& type)
     }
 }
 
+// Reasons to refuse a datatype that are true only of one whose MPI lies.
+bool is_misread(std::string_view reason)
+{
+    return reason == "MPI gives it another size or other bounds" || reason == "MPI does not tell how it was made" ||
+           reason == "MPI lists fewer arguments than expected";
+}
+
 void check_type(std::size_t index)
 {
     const MPI_Datatype handle = first_handle + static_cast<int>(index);
@@ -388,6 +456,7 @@ void check_type(std::size_t index)
     mpi::basic_type_of(handle);
     if (!made) {
         require(std::strlen(made.error()) > 0, "a reason is given");
+        require(!type.is_true || !is_misread(made.error()), "arguments in the order of MPI are understood");
         return;
     }
     const mpi::type_layout& layout = **made;
