@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace ucxl::test
 {
@@ -13,6 +14,7 @@ namespace
 constexpr int max_size           = 40000; // bytes of one element
 constexpr MPI_Aint max_extent    = 1 << 20;
 constexpr std::size_t guard_size = 64;
+constexpr bool has_large_counts  = MPI_VERSION >= 4;
 
 // A datatype that is freed with the object, unless MPI owns it.
 struct made_type {
@@ -45,6 +47,31 @@ MPI_Aint extent_of(MPI_Datatype type)
     return extent;
 }
 
+// An argument of constructors with small counts and of those with large ones.
+template <typename Small>
+class both_lists
+{
+public:
+    explicit both_lists(const std::vector<Small>& small) : _small(small), _large(small.begin(), small.end()) {}
+    operator const Small*() const { return _small.data(); }
+    operator const MPI_Count*() const
+        requires(!std::is_same_v<Small, MPI_Count>)
+    {
+        return _large.data();
+    }
+
+private:
+    std::vector<Small> _small;
+    std::vector<MPI_Count> _large;
+};
+
+// A constructor of the level, with large counts if it has them.
+#if MPI_VERSION >= 4
+#define MAKE_TYPE(name, ...) (_is_large ? MPI_Type_##name##_c(__VA_ARGS__) : MPI_Type_##name(__VA_ARGS__))
+#else
+#define MAKE_TYPE(name, ...) MPI_Type_##name(__VA_ARGS__)
+#endif
+
 // Makes one level of a tree: a constructor over the child. Strides and displacements leave room for the child, so most
 // results name no byte twice.
 class level
@@ -56,6 +83,9 @@ public:
         MPI_Type_get_true_extent(child.type, &lb, &true_extent);
         _extent = std::max<MPI_Aint>(extent_of(child.type), 1);
         _room   = std::max(_extent, true_extent);
+        // Of a copy, so that all else is as without large counts.
+        random copy(numbers);
+        _is_large = has_large_counts && derive_seed(copy.next(), 1) % 3 == 0;
     }
 
     made_type make()
@@ -72,14 +102,14 @@ private:
     int some(int max) { return static_cast<int>(_numbers.between(1, max)); }
     made_type done(MPI_Datatype type, const std::string& name) const
     {
-        return {type, name + "(" + _child.text + ")", true};
+        return {type, name + (_is_large ? "_c(" : "(") + _child.text + ")", true};
     }
 
     made_type contiguous()
     {
         MPI_Datatype type;
         const int count = some(8);
-        MPI_Type_contiguous(count, _child.type, &type);
+        MAKE_TYPE(contiguous, count, _child.type, &type);
         return done(type, "contiguous" + std::to_string(count));
     }
 
@@ -89,7 +119,7 @@ private:
         const int count = some(12), length = some(4);
         int stride = length * static_cast<int>((_room + _extent - 1) / _extent) + some(3) - 1;
         stride *= _numbers.one_in(4) ? -1 : 1;
-        MPI_Type_vector(count, length, stride, _child.type, &type);
+        MAKE_TYPE(vector, count, length, stride, _child.type, &type);
         return done(type,
                     "vector" + std::to_string(count) + "," + std::to_string(length) + "," + std::to_string(stride));
     }
@@ -100,7 +130,7 @@ private:
         const int count = some(12), length = some(4);
         MPI_Aint stride = (length - 1) * _extent + _room + static_cast<MPI_Aint>(_numbers.below(40));
         stride *= _numbers.one_in(4) ? -1 : 1;
-        MPI_Type_create_hvector(count, length, stride, _child.type, &type);
+        MAKE_TYPE(create_hvector, count, length, stride, _child.type, &type);
         return done(type,
                     "hvector" + std::to_string(count) + "," + std::to_string(length) + "," + std::to_string(stride));
     }
@@ -136,7 +166,7 @@ private:
     {
         MPI_Datatype type;
         draw_blocks(false);
-        MPI_Type_indexed(number(), _lengths.data(), _places.data(), _child.type, &type);
+        MAKE_TYPE(indexed, number(), both_lists(_lengths), both_lists(_places), _child.type, &type);
         return done(type, "indexed" + std::to_string(number()));
     }
 
@@ -144,7 +174,7 @@ private:
     {
         MPI_Datatype type;
         draw_blocks(false);
-        MPI_Type_create_hindexed(number(), _lengths.data(), _offsets.data(), _child.type, &type);
+        MAKE_TYPE(create_hindexed, number(), both_lists(_lengths), both_lists(_offsets), _child.type, &type);
         return done(type, "hindexed" + std::to_string(number()));
     }
 
@@ -152,7 +182,7 @@ private:
     {
         MPI_Datatype type;
         draw_blocks(true);
-        MPI_Type_create_indexed_block(number(), _lengths[0], _places.data(), _child.type, &type);
+        MAKE_TYPE(create_indexed_block, number(), _lengths[0], both_lists(_places), _child.type, &type);
         return done(type, "indexed_block" + std::to_string(number()));
     }
 
@@ -160,7 +190,7 @@ private:
     {
         MPI_Datatype type;
         draw_blocks(true);
-        MPI_Type_create_hindexed_block(number(), _lengths[0], _offsets.data(), _child.type, &type);
+        MAKE_TYPE(create_hindexed_block, number(), _lengths[0], both_lists(_offsets), _child.type, &type);
         return done(type, "hindexed_block" + std::to_string(number()));
     }
 
@@ -172,7 +202,7 @@ private:
         for (std::size_t i = 1; i < types.size(); i += 2) {
             types[i] = MPI_INT; // which is not longer than the child
         }
-        MPI_Type_create_struct(number(), _lengths.data(), _offsets.data(), types.data(), &type);
+        MAKE_TYPE(create_struct, number(), both_lists(_lengths), both_lists(_offsets), types.data(), &type);
         return done(type, "struct" + std::to_string(number()));
     }
 
@@ -188,7 +218,8 @@ private:
             parts.push_back(some(sizes.back()));
             starts.push_back(static_cast<int>(_numbers.below(static_cast<std::uint64_t>(sizes[i] - parts[i] + 1))));
         }
-        MPI_Type_create_subarray(dims, sizes.data(), parts.data(), starts.data(), order(), _child.type, &type);
+        MAKE_TYPE(create_subarray, dims, both_lists(sizes), both_lists(parts), both_lists(starts), order(), _child.type,
+                  &type);
         return done(type, "subarray" + std::to_string(dims));
     }
 
@@ -207,8 +238,8 @@ private:
             processes *= grid.back();
         }
         const int rank = static_cast<int>(_numbers.below(static_cast<std::uint64_t>(processes)));
-        MPI_Type_create_darray(processes, rank, dims, sizes.data(), kinds.data(), arguments.data(), grid.data(),
-                               order(), _child.type, &type);
+        MAKE_TYPE(create_darray, processes, rank, dims, both_lists(sizes), kinds.data(), arguments.data(), grid.data(),
+                  order(), _child.type, &type);
         return done(type, "darray" + std::to_string(dims));
     }
 
@@ -216,7 +247,7 @@ private:
     {
         MPI_Datatype type;
         const auto lb = static_cast<MPI_Aint>(_numbers.between(-16, 16));
-        MPI_Type_create_resized(_child.type, lb, _room + static_cast<MPI_Aint>(_numbers.below(24)), &type);
+        MAKE_TYPE(create_resized, _child.type, lb, _room + static_cast<MPI_Aint>(_numbers.below(24)), &type);
         return done(type, "resized" + std::to_string(lb));
     }
 
@@ -224,12 +255,14 @@ private:
     {
         MPI_Datatype type;
         MPI_Type_dup(_child.type, &type);
+        _is_large = false;
         return done(type, "dup");
     }
 
     random& _numbers;
     const made_type& _child;
     MPI_Aint _extent = 0, _room = 0;
+    bool _is_large = false;
     std::vector<int> _lengths, _places;
     std::vector<MPI_Aint> _offsets;
 };
