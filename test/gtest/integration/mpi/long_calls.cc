@@ -87,6 +87,8 @@ void fill_moved(unsigned char* elements, const sample& chosen, int sender, int r
     }
 }
 
+constexpr unsigned char poison = 0x5a; // what memory holds that receives
+
 enum class way {
     exchange,
     exchange_nonblocking,
@@ -188,7 +190,35 @@ void move_two_blocks(way by, const sample& chosen, unsigned char* mine, unsigned
     }
 }
 
-void move(way by, const sample& chosen, unsigned char* mine, unsigned char* theirs, int count_received,
+// Other bytes with each start, at last those of the round, which the caller compares.
+void move_persistently(const sample& chosen, unsigned char* mine, unsigned char* theirs, int round, MPI_Status* status)
+{
+    MPI_Request both[2];
+    MPI_Status statuses[2];
+    MPI_Recv_init(theirs, chosen.count, chosen.type, peer, 1, MPI_COMM_WORLD, &both[0]);
+    MPI_Send_init(mine, chosen.count, chosen.type, peer, 1, MPI_COMM_WORLD, &both[1]);
+    for (const int later : {2, 1, 0}) {
+        std::vector<unsigned char> expected(chosen.extent, poison);
+        fill_moved(expected.data(), chosen, peer, round + later);
+        fill(mine, chosen.extent, rank, round + later);
+        std::memset(theirs, poison, chosen.extent);
+        MPI_Startall(2, both);
+        MPI_Waitall(2, both, statuses);
+        if (later > 0) {
+            ++num_comparisons;
+            if (std::memcmp(theirs, expected.data(), chosen.extent) != 0) {
+                ++num_wrong;
+                std::printf("rank %d, start %d of a persistent request, %zu bytes: wrong\n", rank, 3 - later,
+                            chosen.size());
+            }
+        }
+    }
+    *status = statuses[0];
+    MPI_Request_free(&both[0]);
+    MPI_Request_free(&both[1]);
+}
+
+void move(way by, const sample& chosen, unsigned char* mine, unsigned char* theirs, int count_received, int round,
           MPI_Status* status)
 {
     const MPI_Comm world = MPI_COMM_WORLD;
@@ -225,15 +255,7 @@ void move(way by, const sample& chosen, unsigned char* mine, unsigned char* thei
         *status = statuses[0];
         break;
     case way::persistent:
-        MPI_Recv_init(theirs, chosen.count, chosen.type, peer, 1, world, &both[0]);
-        MPI_Send_init(mine, chosen.count, chosen.type, peer, 1, world, &both[1]);
-        for (int i = 0; i < 3; ++i) {
-            MPI_Startall(2, both);
-            MPI_Waitall(2, both, statuses);
-        }
-        *status = statuses[0];
-        MPI_Request_free(&both[0]);
-        MPI_Request_free(&both[1]);
+        move_persistently(chosen, mine, theirs, round, status);
         break;
     case way::matched:
         MPI_Isend(mine, chosen.count, chosen.type, peer, 1, world, &both[0]);
@@ -266,14 +288,14 @@ void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_recei
     const int second = by == way::neighbors ? peer : rank; // who sent the second block
     memory mine(is_sent_from_heap, chosen.extent, 0), theirs(is_received_in_heap, room, 1);
     fill(mine.data(), chosen.extent, rank, round);
-    std::memset(theirs.data(), 0x5a, room);
-    std::vector<unsigned char> expected(room, 0x5a);
+    std::memset(theirs.data(), poison, room);
+    std::vector<unsigned char> expected(room, poison);
     fill_moved(expected.data(), chosen, peer, round);
     if (fills_two_blocks(by)) {
         fill_moved(expected.data() + chosen.extent, chosen, second, round);
     }
     MPI_Status status;
-    move(by, chosen, mine.data(), theirs.data(), more, &status);
+    move(by, chosen, mine.data(), theirs.data(), more, round, &status);
     const bool is_right = std::memcmp(theirs.data(), expected.data(), room) == 0;
     long wrong          = 0;
     for (std::size_t i = 0; !is_right && i < room; ++i) {

@@ -49,12 +49,27 @@ void start_and_test(const message& sent)
     }
 }
 
+constexpr int num_starts = 3; // of a persistent request
+
+// Each start sends other bytes, and the last one those that the memory had at first.
+void fill_for_start(typed_memory& sent, const bytes& own, int start)
+{
+    if (start == num_starts - 1) {
+        sent.bytes() = own;
+    } else {
+        random numbers(1 + static_cast<std::uint64_t>(start));
+        sent.fill(numbers);
+    }
+}
+
 template <auto Make>
 void send_persistent(const message& sent)
 {
+    const bytes own = sent.from.memory.bytes();
     MPI_Request request;
     Make(sent.from.buffer(), sent.from.count, sent.from.handle(), sent.peer, sent.tag, sent.comm, &request);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < num_starts; ++i) {
+        fill_for_start(sent.from.memory, own, i);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         expect(request != MPI_REQUEST_NULL, "a persistent request ended");
@@ -77,20 +92,16 @@ void send_buffered(const message& sent)
     sent.from.memory.bytes() = own;
 }
 
-// Three messages, of which the last one has other bytes.
 template <auto Make>
 void send_persistent_buffered(const message& sent)
 {
-    std::vector<char> room(3 * (sent.from.length() + MPI_BSEND_OVERHEAD + 4096));
+    std::vector<char> room(num_starts * (sent.from.length() + MPI_BSEND_OVERHEAD + 4096));
     MPI_Buffer_attach(room.data(), static_cast<int>(room.size()));
     const bytes own = sent.from.memory.bytes();
     MPI_Request request;
     Make(sent.from.buffer(), sent.from.count, sent.from.handle(), sent.peer, sent.tag, sent.comm, &request);
-    for (int i = 0; i < 3; ++i) {
-        std::ranges::fill(sent.from.memory.bytes(), static_cast<unsigned char>(i));
-        if (i == 2) {
-            sent.from.memory.bytes() = own;
-        }
+    for (int i = 0; i < num_starts; ++i) {
+        fill_for_start(sent.from.memory, own, i);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
@@ -238,10 +249,20 @@ MPI_Status receive_persistent(const message& wanted)
 {
     MPI_Status status;
     MPI_Request request;
+    const bytes own = wanted.from.memory.bytes(), first = wanted.into.memory.bytes();
     Make(wanted.into.buffer(), wanted.into.count, wanted.into.handle(), wanted.peer, wanted.tag, wanted.comm, &request);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < num_starts; ++i) {
+        // The bytes of the message before may not count as those of this one.
+        random numbers(100 + static_cast<std::uint64_t>(i));
+        wanted.into.memory.fill(numbers);
+        if (i == num_starts - 1) {
+            wanted.into.memory.bytes() = first;
+        }
+        const bytes before = wanted.into.memory.bytes();
         MPI_Start(&request);
         MPI_Wait(&request, &status);
+        fill_for_start(wanted.from.memory, own, i);
+        expect_arrived(wanted.into, before, wanted.from.memory.packed());
     }
     MPI_Request_free(&request);
     return status;
@@ -472,6 +493,51 @@ void run_self(round_seed seed, MPI_Comm comm)
     matched.check();
 }
 
+// Bytes that do not belong to the first elements of the room.
+void expect_others_unchanged(elements& room, const bytes& before, int num_elements)
+{
+    typed_memory marks(room.handle(), room.count);
+    std::ranges::fill(marks.bytes(), static_cast<unsigned char>(0));
+    const auto length = static_cast<std::size_t>(num_elements) * static_cast<std::size_t>(room.type.size());
+    marks.unpack_some(bytes(length, 1).data(), length);
+    std::size_t num_changed = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        num_changed += marks.bytes()[i] == 0 && before[i] != room.memory.bytes()[i];
+    }
+    expect(num_changed == 0, std::to_string(num_changed) + " bytes outside the room changed");
+}
+
+MPI_Datatype two_integers()
+{
+    MPI_Datatype type;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+    return type;
+}
+
+// A datatype that was not committed is none to send, even if it has the handle of one that was committed and freed.
+void run_freed_datatype(int peer, MPI_Comm comm)
+{
+    int numbers[4] = {1, 2, 3, 4};
+    if (own_rank % 2 == 1) {
+        MPI_Recv(numbers, 2, MPI_INT, peer, 3, comm, MPI_STATUS_IGNORE);
+        expect(numbers[0] == 1 && numbers[1] == 3, "a message before its datatype is freed");
+        return;
+    }
+    for (const bool is_used : {true, false}) {
+        MPI_Datatype type = two_integers();
+        MPI_Type_commit(&type);
+        if (is_used) {
+            MPI_Send(numbers, 1, type, peer, 3, comm);
+        }
+        MPI_Type_free(&type);
+        type     = two_integers();
+        int kind = 0;
+        MPI_Error_class(MPI_Send(numbers, 1, type, peer, 3, comm), &kind);
+        expect(kind == MPI_ERR_TYPE, "a datatype that was not committed is another error: " + std::to_string(kind));
+        MPI_Type_free(&type);
+    }
+}
+
 // A message that is longer than the room for it, no process, no elements, an invalid count, a freed datatype.
 void run_errors(round_seed seed)
 {
@@ -494,10 +560,13 @@ void run_errors(round_seed seed)
     } else {
         MPI_Status status;
         elements room(derive_seed(seed, 1));
-        const int error = MPI_Recv(room.buffer(), room.count - 1, room.handle(), peer, 1, comm, &status);
+        room.memory.fill(room.numbers);
+        const bytes first = room.memory.bytes();
+        const int error   = MPI_Recv(room.buffer(), room.count - 1, room.handle(), peer, 1, comm, &status);
         int kind = 0, count = 0;
         MPI_Error_class(error, &kind);
         expect(kind == MPI_ERR_TRUNCATE, "a message that is too long is another error: " + std::to_string(kind));
+        expect_others_unchanged(room, first, room.count - 1);
         const bytes before = room.memory.bytes();
         MPI_Recv(room.buffer(), room.count, room.handle(), MPI_PROC_NULL, 1, comm, &status);
         MPI_Get_count(&status, room.handle(), &count);
@@ -506,6 +575,7 @@ void run_errors(round_seed seed)
         expect_status(status, room, 0, peer, 2);
         expect(before == room.memory.bytes(), "an empty message changed memory");
     }
+    run_freed_datatype(peer, comm);
     MPI_Comm_free(&comm);
 }
 
@@ -575,7 +645,46 @@ void run_pack(round_seed seed)
     expect_arrived(other, before, wanted);
 }
 
-// Many buffers of one datatype at a time.
+// Persistent requests with buffers of their own, both ways.
+class repeated_exchange
+{
+public:
+    repeated_exchange(const collective& call, int count, int peer)
+        : _peer(peer), _sent(call.handle(), count), _received(call.handle(), count), _expected(call.handle(), count)
+    {
+        constexpr int tag = 50;
+        MPI_Recv_init(_received.buffer(), count, call.handle(), peer, tag, MPI_COMM_WORLD, &_requests[0]);
+        MPI_Send_init(_sent.buffer(), count, call.handle(), peer, tag, MPI_COMM_WORLD, &_requests[1]);
+    }
+    repeated_exchange(const repeated_exchange&)            = delete;
+    repeated_exchange& operator=(const repeated_exchange&) = delete;
+    ~repeated_exchange()
+    {
+        MPI_Request_free(&_requests[0]);
+        MPI_Request_free(&_requests[1]);
+    }
+
+    // Other bytes with each seed.
+    void start(round_seed seed)
+    {
+        fill_for(_sent, seed, own_rank);
+        fill_for(_expected, seed, _peer);
+        const bytes message = _expected.packed();
+        fill_for(_received, seed + 1, own_rank);
+        _expected.bytes() = _received.bytes();
+        _expected.unpack(message);
+        MPI_Startall(2, _requests);
+        MPI_Waitall(2, _requests, MPI_STATUSES_IGNORE);
+        expect_same(_expected, _received, "what a persistent request received");
+    }
+
+private:
+    int _peer;
+    typed_memory _sent, _received, _expected;
+    MPI_Request _requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+// Many buffers of one datatype at a time, and before and after their messages those of persistent requests.
 void run_buffers(round_seed seed)
 {
     constexpr int number = 6;
@@ -590,6 +699,8 @@ void run_buffers(round_seed seed)
         received.emplace_back(call->handle(), count);
         fill_for(sent.back(), seed + static_cast<std::uint64_t>(i), own_rank);
     }
+    repeated_exchange repeated(*call, count, peer);
+    repeated.start(seed + 100);
     for (std::size_t i = 0; i < number; ++i) {
         MPI_Irecv(received[i].buffer(), count, call->handle(), peer, static_cast<int>(i), MPI_COMM_WORLD, &requests[i]);
     }
@@ -604,6 +715,7 @@ void run_buffers(round_seed seed)
         fill_for(other, seed + i, peer);
         expect(other.packed() == received[i].packed(), "wrong bytes in buffer " + std::to_string(i));
     }
+    repeated.start(seed + 200);
 }
 
 // Several threads make, send, receive and free datatypes at the same time, on two requests each.
