@@ -7,11 +7,15 @@
 #include "tools/mpi_run/which_mpi.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <ostream>
+#include <poll.h>
 #include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <vector>
 
 namespace ucxl::test
@@ -237,12 +241,20 @@ TEST_P(mpi_layout_run, ends_with_the_status_of_the_launcher)
 TEST_P(mpi_layout_run, is_the_launcher_that_signals_reach)
 {
     process started(program_path("mpi-layout-run"),
-                    command({}, {"-n", "1"}, {"sh", "-c", "echo there; exec sleep 60"}));
-    EXPECT_TRUE(started.wait_for_output("there"));
+                    command({}, {"-n", "1"}, {"sh", "-c", "echo process $$,; exec sleep 300"}));
+    ASSERT_TRUE(started.wait_for_output(","));
+    int pid = 0;
+    ASSERT_EQ(std::sscanf(started.out().c_str(), "process %d,", &pid), 1) << started.out();
+    // The launcher ends its processes. Another process in its place would leave them behind.
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    ASSERT_GE(descriptor, 0);
     ::kill(started.pid(), SIGTERM);
     const auto ended = started.wait(30s);
     EXPECT_FALSE(ended.timed_out);
     EXPECT_NE(ended.status, 0);
+    pollfd readable_when_over{descriptor, POLLIN, 0};
+    EXPECT_EQ(::poll(&readable_when_over, 1, 30000), 1) << "the process outlives the launcher";
+    ::close(descriptor);
 }
 
 TEST_P(mpi_layout_run, prints_the_command_and_runs_nothing)
