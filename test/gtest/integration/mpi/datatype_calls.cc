@@ -31,6 +31,12 @@ int run(int argc, char** argv)
     add_partitioned_calls(calls);
     add_later_calls(calls);
     const std::span<char*> names(argv + 3, argv + argc);
+    for (const std::string_view name : names) {
+        if (std::ranges::find(calls, name, &call_test::name) == calls.end()) {
+            std::fprintf(stderr, "mpi_datatype_calls: there is no call %s\n", name.data());
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
     for (const call_test& each : calls) {
         ++number;
         if (names.empty() ? each.only_by_name : std::ranges::find(names, each.name) == names.end()) {

@@ -54,6 +54,10 @@ int report_comparisons()
 {
     long totals[2] = {num_compared, num_wrong}, sums[2] = {};
     MPI_Reduce(totals, sums, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (own_rank == 0 && sums[0] == 0) {
+        std::printf("nothing was compared\n");
+        return 1;
+    }
     if (own_rank == 0) {
         std::printf("%ld comparisons, %ld wrong\n", sums[0], sums[1]);
     }
