@@ -11,6 +11,21 @@
 namespace
 {
 
+// What a process sends, number by number.
+int number_of(int rank, int index)
+{
+    return (rank + 1) * 100000 + index;
+}
+
+std::vector<int> numbers_of(int rank, int count)
+{
+    std::vector<int> all;
+    for (int i = 0; i < count; ++i) {
+        all.push_back(number_of(rank, i));
+    }
+    return all;
+}
+
 MPI_Comm all_processes(MPI_Session session)
 {
     MPI_Group group;
@@ -32,7 +47,8 @@ long exchange(MPI_Comm comm, int (*end)() = nullptr)
     MPI_Comm_size(comm, &size);
     MPI_Type_vector(number, 1, stride, MPI_INT, &column);
     MPI_Type_commit(&column);
-    std::vector<int> sent(number * stride, rank), received(number * stride, -1);
+    const std::vector<int> sent = numbers_of(rank, number * stride);
+    std::vector<int> received(number * stride, -1);
     const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     if (end == nullptr) {
         MPI_Sendrecv(sent.data(), 1, column, next, 0, received.data(), 1, column, previous, 0, comm, MPI_STATUS_IGNORE);
@@ -43,8 +59,8 @@ long exchange(MPI_Comm comm, int (*end)() = nullptr)
         MPI_Send(sent.data(), 1, column, next, 0, comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-    for (std::size_t i = 0; i < received.size(); ++i) {
-        wrong += received[i] != (i % stride == 0 && i < stride * number ? (rank + size - 1) % size : -1);
+    for (int i = 0; i < number * stride; ++i) {
+        wrong += received[static_cast<std::size_t>(i)] != (i % stride == 0 ? number_of(previous, i) : -1);
     }
     MPI_Type_free(&column);
     return wrong;
@@ -61,13 +77,13 @@ long put(MPI_Comm comm)
     MPI_Comm_size(comm, &size);
     MPI_Type_vector(number, 1, stride, MPI_INT, &column);
     MPI_Type_commit(&column);
-    const std::vector<int> sent(number * stride, rank);
+    const std::vector<int> sent = numbers_of(rank, number * stride);
     MPI_Win_allocate(number * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
     MPI_Win_fence(0, win);
     MPI_Put(sent.data(), 1, column, (rank + 1) % size, 0, number, MPI_INT, win);
     MPI_Win_fence(0, win);
     for (int i = 0; i < number; ++i) {
-        wrong += memory[i] != (rank + size - 1) % size;
+        wrong += memory[i] != number_of((rank + size - 1) % size, i * stride);
     }
     MPI_Win_free(&win);
     MPI_Type_free(&column);

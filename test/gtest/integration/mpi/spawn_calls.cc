@@ -16,15 +16,24 @@
 namespace
 {
 
+// What a process sends, number by number.
+int number_of(int sender, int index)
+{
+    return sender * 1000000 + index;
+}
+
 constexpr int blocks = 10000, length = 16, stride = 36; // numbers; blocks of 64 bytes, 640 KB
 
 class exchange
 {
 public:
-    exchange(std::string name, MPI_Comm comm, int peer, int own_value, int peer_value)
-        : _name(std::move(name)), _comm(comm), _peer(peer), _peer_value(peer_value), _sent(blocks * stride, own_value),
+    exchange(std::string name, MPI_Comm comm, int peer, int own_number, int peers_number)
+        : _name(std::move(name)), _comm(comm), _peer(peer), _peers_number(peers_number),
           _received(blocks * stride, unchanged)
     {
+        for (int i = 0; i < blocks * stride; ++i) {
+            _sent.push_back(number_of(own_number, i));
+        }
         MPI_Type_vector(blocks, length, stride, MPI_INT, &_columns);
         MPI_Type_commit(&_columns);
     }
@@ -69,26 +78,26 @@ private:
     void compare()
     {
         for (int i = 0; i < blocks * stride; ++i) {
-            _wrong += _received[i] != (i % stride < length ? _peer_value : unchanged) ? 1 : 0;
+            _wrong += _received[i] != (i % stride < length ? number_of(_peers_number, i) : unchanged) ? 1 : 0;
             _received[i] = unchanged;
         }
     }
 
     const std::string _name;
     const MPI_Comm _comm;
-    const int _peer, _peer_value;
+    const int _peer, _peers_number;
     std::vector<int> _sent, _received;
     MPI_Datatype _columns = MPI_DATATYPE_NULL;
     long _wrong           = 0;
     int _failure          = MPI_SUCCESS;
 };
 
-constexpr int parents_value = 1, childs_value = 2, rounds = 3;
+constexpr int parents_number = 1, childs_number = 2, rounds = 3;
 
-void exchange_with(const std::string& name, MPI_Comm comm, bool sends, bool receives, int own_value, int peer_value)
+void exchange_with(const std::string& name, MPI_Comm comm, bool sends, bool receives, int own_number, int peers_number)
 {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    exchange messages(name, comm, 0, own_value, peer_value);
+    exchange messages(name, comm, 0, own_number, peers_number);
     for (int i = 0; i < rounds; ++i) {
         if (sends && receives) {
             messages.send_and_receive();
@@ -132,7 +141,7 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (parent != MPI_COMM_NULL) {
-        exchange_with("child", parent, way != "receives", way != "sends", childs_value, parents_value);
+        exchange_with("child", parent, way != "receives", way != "sends", childs_number, parents_number);
     } else if (argc > 3) {
         if (argv[2] == std::string_view("exchange")) {
             exchange_first(rank, size);
@@ -141,7 +150,7 @@ int main(int argc, char** argv)
         if (child == MPI_COMM_NULL) {
             std::printf("no process was started\n");
         } else if (rank == 0) {
-            exchange_with("parent", child, way != "sends", way != "receives", parents_value, childs_value);
+            exchange_with("parent", child, way != "sends", way != "receives", parents_number, childs_number);
         }
     }
     MPI_Finalize();
