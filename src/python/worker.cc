@@ -489,6 +489,23 @@ void worker::wait(const operation* awaited, double seconds, int socket)
     }
 }
 
+void worker::leave()
+{
+    const without_gil released;
+    const std::scoped_lock guard(_lock);
+    if (!_process.is_here() || !is_open()) {
+        return;
+    }
+    const auto limit    = clock::now() + std::chrono::seconds(1);
+    const auto is_shown = [](const operation_ptr& each) { return each->has_array() && !each->is_receive; };
+    while (std::ranges::any_of(_running, is_shown) && clock::now() < limit) {
+        progress_locked();
+    }
+    if (std::ranges::none_of(_running, is_shown)) {
+        _control.allow_orderly_end();
+    }
+}
+
 void worker::close()
 {
     if (!_process.is_here()) {
@@ -513,6 +530,14 @@ std::vector<operation_ptr> worker::close_locked()
     const auto limit = clock::now() + std::chrono::seconds(1);
     while (!_running.empty() && clock::now() < limit) {
         progress_locked();
+    }
+    if (std::ranges::none_of(_running, &operation::has_array)) {
+        // A flush or the end of the endpoint, behind messages that UCX still keeps. It has copied them.
+        for (const auto& each : std::exchange(_running, {})) {
+            ucx().request_free(std::exchange(each->call, nullptr));
+            each->end(UCS_ERR_CANCELED);
+            _ended.push_back(each);
+        }
     }
     auto ended = ended_locked();
     if (_running.empty()) {
@@ -691,6 +716,7 @@ void bind_worker(nb::module_& module)
         .def("progress", &worker::progress)
         .def("wait", &worker::wait, nb::arg("operation").none(), nb::arg("seconds"), nb::arg("socket"))
         .def_prop_ro("open", &worker::is_open)
+        .def("leave", &worker::leave)
         .def("close", &worker::close);
 }
 

@@ -32,6 +32,7 @@ struct operation {
     // Under the lock. Who sees by has_ended() that it has ended sees all that was written before, too.
     void end(ucs_status_t as) { _status.store(as, std::memory_order_release); }
     bool has_ended() const { return status() != UCS_INPROGRESS; }
+    bool has_array() const { return address != nullptr || window != nullptr || bytes != nullptr; }
     ucs_status_t status() const { return _status.load(std::memory_order_acquire); }
     // With the GIL, after the end: for Python it is done when its arrays have been let go, or are kept for ever.
     void let_go()
@@ -113,6 +114,9 @@ public:
     bool progress();
     // Until the operation is done, or the seconds are over, or the socket has something to read or is closed.
     void wait(const operation* awaited, double seconds, int socket);
+    // Before the interpreter ends beside threads that use it: lets UCX work for up to a second. If the peer needs no array
+    // of this process any more, the end of the process is orderly then.
+    void leave();
     // Cancels what runs and ends the context. The peer should have disconnected before. What UCX does not end within a
     // second is kept for ever, with its arrays and the context, and the connection to the peer is reset.
     void close();

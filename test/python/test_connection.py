@@ -184,6 +184,17 @@ def peer_end_of_the_interpreter_beside_daemon_threads(peer):
     peer.close = lambda: None  # it is still open when the interpreter ends
 
 
+def peer_message_before_the_end_of_the_interpreter(peer):
+    def make_progress():
+        while True:
+            peer.progress()
+
+    threading.Thread(target=make_progress, daemon=True).start()
+    peer.exchange()
+    peer.send(np.ones(8))
+    peer.close = lambda: None  # it is still open when the interpreter ends
+
+
 def peer_done_by_another_thread(peer):
     for _ in range(20):
         peer.exchange()
@@ -373,6 +384,13 @@ class Connections(unittest.TestCase):
         self.peer.exchange()
         with self.assertRaises(ConnectionResetError):
             self.peer.exchange()
+
+    def test_message_before_the_end_of_the_interpreter(self):
+        self.peer.exchange()
+        self.process.wait(30)
+        got = np.zeros(8)
+        self.peer.recv(got)
+        np.testing.assert_array_equal(got, 1)
 
     def test_done_by_another_thread(self):
         """The array is free again when the operation is seen to be done."""

@@ -1,8 +1,10 @@
 """Two processes that exchange arrays over UCX: listen() in one of them, connect() in the other one."""
+import atexit
 import select
 import socket
 import struct
 import time
+import weakref
 from collections.abc import Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
@@ -21,6 +23,15 @@ _PAUSE = 0.0005  # seconds between two looks of asyncio when nothing happens
 _BEGIN = 30.0  # seconds for each step of the peer until there is a connection
 _RESET = select.POLLHUP | select.POLLERR
 _CLOSE = 5.0  # seconds for the peer to close, too
+
+
+_connections: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+
+@atexit.register
+def _leave() -> None:
+    for each in list(_connections):
+        each._worker.leave()
 
 
 class Request:
@@ -67,6 +78,7 @@ class Connection:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._worker = _core.Worker(control.fileno())
+        _connections.add(self)
         self._is_out_of_step = False  # an exchange() ended half-way
         control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         control.settimeout(_BEGIN)
