@@ -4,9 +4,12 @@
 #include "log.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+
+#include <csignal>
 
 namespace ucxl::nixl
 {
@@ -88,13 +91,20 @@ reach way_to(const ucx_layout::window& window, const described_memory& shown)
                                                                                         : reach::messages;
 }
 
+// Windows of an agent that lives stay, so only what the kernel says for certain counts. The state of the process does
+// not: it is 'Z' also if only the first of its threads has ended. And while no descriptor is free, nothing can be read.
 bool has_ended(const process_identity& process)
 {
     if (!may_share_memory(process_identity::own(), process)) {
         return false; // nobody here knows
     }
-    const auto status = status_of_process(process.pid); // its number may be that of another one by now
-    return !status || status->start_time != process.start_time || status->state == 'Z' || status->state == 'X';
+    if (watched_process(process.pid).has_ended()) {
+        return true;
+    }
+    if (const auto status = status_of_process(process.pid)) {
+        return status->start_time != process.start_time; // another one has the number by now
+    }
+    return kill(process.pid, 0) != 0 && errno == ESRCH;
 }
 
 } // namespace
