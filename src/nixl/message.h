@@ -6,6 +6,7 @@
 //     show     "make a window of this layout over these regions"; answered by shown
 //     shown    its address and key and how to reach it, or why not
 //     drop     the window is not used any more
+//     drop_all the same of all windows up to this number, by which its sender leaves
 //     notice   a notification of NIXL
 //     fetch    "send bytes of a window": answered by data, or by moved with an error
 //     moved    the data has arrived, or why not
@@ -28,7 +29,7 @@
 namespace ucxl::nixl
 {
 
-enum class message_kind : std::uint32_t { show = 1, shown, drop, notice, fetch, moved };
+enum class message_kind : std::uint32_t { show = 1, shown, drop, notice, fetch, moved, drop_all };
 
 // How the window of another agent is reached.
 enum class reach : std::uint32_t {
@@ -41,7 +42,7 @@ enum class reach : std::uint32_t {
 struct message {
     message_kind kind     = message_kind::notice;
     std::uint64_t sender  = 0;               // the instance that sends it
-    std::uint64_t window  = 0;               // show, shown, drop: its number, chosen by who asks for it
+    std::uint64_t window  = 0;               // show, shown, drop, drop_all: a number, chosen by who asks for it
     std::int32_t status   = 0;               // shown: a ucs_status_t
     reach way             = reach::messages; // shown
     std::uint64_t address = 0;               // shown; fetch: packed bytes before the first one

@@ -163,9 +163,14 @@ std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint
     return offset <= all && length <= all - offset ? found->second : nullptr;
 }
 
+void shown_windows::drop_up_to(std::uint64_t agent, std::uint64_t number)
+{
+    _windows.erase(_windows.lower_bound({agent, 0}), _windows.upper_bound({agent, number}));
+}
+
 void shown_windows::drop_agent(std::uint64_t agent)
 {
-    _windows.erase(_windows.lower_bound({agent, 0}), _windows.upper_bound({agent, UINT64_MAX}));
+    drop_up_to(agent, UINT64_MAX);
     _processes.erase(agent);
 }
 

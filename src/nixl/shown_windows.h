@@ -45,6 +45,7 @@ public:
     std::shared_ptr<shown_window> find(std::uint64_t agent, std::uint64_t number, std::uint64_t offset,
                                        std::uint64_t length) const;
     void drop(std::uint64_t agent, std::uint64_t number) { _windows.erase({agent, number}); }
+    void drop_up_to(std::uint64_t agent, std::uint64_t number);
     void drop_agent(std::uint64_t agent);
     // Returns the windows that it drops. What moves bytes of one keeps it.
     std::vector<std::weak_ptr<shown_window>> drop_region(std::uint64_t region);

@@ -217,14 +217,15 @@ ucs_status_t worker::disconnect(const std::string& agent)
     return UCS_OK;
 }
 
-// Whoever still moves bytes of it fails. Its owner lets go of them.
+// Whoever still moves bytes of it fails. Its owner lets go of them: by one message, because of many the last ones would
+// wait for room, and what waits is lost when the endpoint or the worker ends. It may be handled after the request for a
+// window of the next connection, which has a higher number.
 void worker::forget_windows_of(peer& ended)
 {
-    const bool is_reached = ended.endpoint != nullptr && ended.failure == UCS_OK;
+    if (!ended.windows.empty() && ended.endpoint != nullptr && ended.failure == UCS_OK) {
+        send(ended.endpoint, {.kind = message_kind::drop_all, .window = _last_number});
+    }
     for (const auto& each : ended.windows) {
-        if (is_reached) {
-            send(ended.endpoint, {.kind = message_kind::drop, .window = each->number});
-        }
         each->key.reset();
         each->status = UCS_ERR_NOT_CONNECTED;
     }
@@ -311,6 +312,12 @@ ucs_status_t worker::end_region(const std::shared_ptr<region>& ended)
     return UCS_OK;
 }
 
+std::size_t worker::num_shown() const
+{
+    const std::scoped_lock guard(_lock);
+    return _shown.size();
+}
+
 ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*header_length*/, void* data,
                              std::size_t length, const ucp_am_recv_param_t* param)
 {
@@ -367,6 +374,9 @@ void worker::handle(const message& content)
         break;
     case message_kind::drop:
         _shown.drop(content.sender, content.window);
+        break;
+    case message_kind::drop_all:
+        _shown.drop_up_to(content.sender, content.window);
         break;
     case message_kind::moved:
         handle_moved(content);

@@ -58,6 +58,8 @@ public:
     ucs_status_t end(transfer& xfer);
     // Transfers that nobody has any more, but UCX.
     std::size_t num_released() const;
+    // Windows over memory of this agent that other agents have.
+    std::size_t num_shown() const;
 
     ucs_status_t send_notice(const std::string& agent, const std::string& text);
     notices take_notices();

@@ -116,6 +116,28 @@ TEST_F(nixl_disconnect, its_windows_end_with_a_connection)
     }
 }
 
+TEST_F(nixl_disconnect, all_its_windows_end_with_an_agent_that_does_not_wait_for_their_owner)
+{
+    {
+        std::vector<transfer_ptr> prepared;
+        for (std::uint64_t first = 0; first < length / 8; ++first) {
+            if (8 * first % 256 <= 256 - 64) { // else the last block is not inside of the memory
+                prepared.push_back(prepared_there(first));
+                progress(20);
+            }
+        }
+        ASSERT_TRUE(ucxl::test::wait_until([&] {
+            progress(20);
+            return here->num_shown() == prepared.size();
+        }));
+    }
+    there.reset();
+    EXPECT_TRUE(ucxl::test::wait_until([&] {
+        here->progress();
+        return here->num_shown() == 0;
+    })) << here->num_shown();
+}
+
 TEST_F(nixl_disconnect, who_was_disconnected_can_be_connected_again)
 {
     EXPECT_EQ(here->disconnect("there"), UCS_OK);

@@ -137,6 +137,18 @@ TEST_F(nixl_shown_windows, of_agents_that_nobody_here_knows_stay)
     EXPECT_EQ(shown.size(), 0u);
 }
 
+TEST_F(nixl_shown_windows, of_an_agent_that_leaves_end_but_not_those_that_it_has_asked_for_since)
+{
+    show_many(1, 4);
+    show_many(2, 4);
+    shown.drop_up_to(1, 2);
+    EXPECT_EQ(shown.size(), 5u);
+    EXPECT_EQ(shown.find(1, 0, 0, 32), nullptr);
+    EXPECT_EQ(shown.find(1, 2, 0, 32), nullptr);
+    EXPECT_NE(shown.find(1, 3, 0, 32), nullptr);
+    EXPECT_NE(shown.find(2, 0, 0, 32), nullptr);
+}
+
 TEST_F(nixl_shown_windows, are_limited_for_one_agent)
 {
     for (std::uint64_t number = 0; number < shown_windows::max_windows; ++number) {
