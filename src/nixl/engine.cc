@@ -285,7 +285,14 @@ nixl_status_t engine::postXfer(const nixl_xfer_op_t& /*operation*/, const nixl_m
             notice = options->notifMsg;
         }
         const auto status = _worker->post(*static_cast<request*>(handle)->prepared, std::move(notice));
-        return status == UCS_ERR_BUSY ? NIXL_ERR_REPOST_ACTIVE : status_of(status);
+        if (status == UCS_ERR_BUSY) {
+            return NIXL_ERR_REPOST_ACTIVE;
+        }
+        const std::scoped_lock guard(_refused_lock);
+        if (auto refused = _refused.extract(handle); !refused.empty()) {
+            static_cast<void>(refused.mapped().release()); // the caller's again, and its next release has to wait
+        }
+        return status_of(status);
     });
 }
 

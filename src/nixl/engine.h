@@ -62,7 +62,7 @@ private:
 
     sharing _sharing = sharing::mapped;
     mutable std::mutex _refused_lock;
-    // Whose release was refused once. What is left of them ends after the worker.
+    // Whose release was refused, and which were not posted again. What is left of them ends after the worker.
     mutable std::map<nixlBackendReqH*, std::unique_ptr<nixlBackendReqH>> _refused;
     std::unique_ptr<worker> _worker;
     std::optional<progress_thread> _thread;
