@@ -14,6 +14,7 @@ ucx_layout::result<memory_handle> map_memory(ucp_context_h context, void* addres
     params.length      = length;
     params.memory_type = UCS_MEMORY_TYPE_HOST;
     ucp_mem_h made     = nullptr;
+    ucx()->retire_registrations(address, length); // else the handle may share one with an operation that runs
     if (const auto status = ucx()->mem_map(context, &params, &made); status != UCS_OK) {
         log_error("ucp_mem_map of {} bytes failed ({})", length, static_cast<int>(status));
         return std::unexpected(status);
