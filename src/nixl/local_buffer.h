@@ -30,11 +30,12 @@ using memory_handle = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_me
 struct local_buffer {
     void* address = nullptr;
     std::optional<ucx_layout::window> window{}; // that shows the bytes, if they are not contiguous
-    memory_handle handle{};                     // of contiguous ones, with an agent of this host
+    memory_handle handle{};                     // of contiguous ones, with an agent of this host; may be missing
 
     ucp_mem_h memh() const { return window ? window->memh() : handle.get(); }
 };
 
-ucx_layout::result<memory_handle> map_memory(ucp_context_h context, void* address, std::uint64_t length);
+// Null if UCX cannot map the memory, as read-only memory for a card that could write it. It can still be moved.
+memory_handle map_memory(ucp_context_h context, void* address, std::uint64_t length);
 
 } // namespace ucxl::nixl

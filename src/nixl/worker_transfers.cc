@@ -92,11 +92,7 @@ ucs_status_t worker::show_locally(transfer& xfer, const described_list& list)
     if (list.num_blocks == 1) {
         xfer.buffer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset;
         if (xfer.target->process) {
-            auto handle = map_memory(_context, xfer.buffer.address, xfer.length);
-            if (!handle) {
-                return handle.error();
-            }
-            xfer.buffer.handle = std::move(*handle);
+            xfer.buffer.handle = map_memory(_context, xfer.buffer.address, xfer.length);
         }
         return UCS_OK;
     }

@@ -529,6 +529,14 @@ TEST_P(nixl_worker, a_transfer_that_is_released_while_an_agent_does_not_go_on_is
     }));
 }
 
+TEST_P(nixl_worker, contiguous_memory_that_ucx_does_not_map_is_prepared)
+{
+    const auto unmapped = self->add_region(nullptr, block_length, sharing::never); // which UCX refuses on every machine
+    const auto prepared =
+        self->prepare(direction::write, list_of(unmapped->info().id, {0}), "other", list_of(board.memory.id, {0}));
+    EXPECT_TRUE(prepared);
+}
+
 TEST_P(nixl_worker, may_end_while_contiguous_bytes_are_with_an_agent_that_does_not_go_on)
 {
     const auto moved = contiguous_beside_stopped_agent();
