@@ -114,8 +114,8 @@ public:
     bool progress();
     // Until the operation is done, or the seconds are over, or the socket has something to read or is closed.
     void wait(const operation* awaited, double seconds, int socket);
-    // Before the interpreter ends beside threads that use it: lets UCX work for up to a second. If the peer needs no array
-    // of this process any more, the end of the process is orderly then.
+    // Before the interpreter ends beside threads that use it: lets UCX work for up to a second. If the peer needs no
+    // array of this process any more, the end of the process is orderly then.
     void leave();
     // Cancels what runs and ends the context. The peer should have disconnected before. What UCX does not end within a
     // second is kept for ever, with its arrays and the context, and the connection to the peer is reset.
