@@ -3,14 +3,10 @@
 #include "log.h"
 #include "sys/size_text.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <sys/uio.h>
 
@@ -62,21 +58,6 @@ bool is_for_kernel(const ucx_layout::layout& layout)
 {
     const auto attr = layout.query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_BLOCKS);
     return attr && attr->num_blocks != 0 && attr->packed_length / attr->num_blocks >= min_block();
-}
-
-bool has_transport(ucp_ep_h endpoint, std::string_view name)
-{
-    std::array<ucp_transport_entry_t, 64> entries{};
-    ucp_ep_attr_t attr{};
-    attr.field_mask             = UCP_EP_ATTR_FIELD_TRANSPORTS;
-    attr.transports.entries     = entries.data();
-    attr.transports.num_entries = entries.size();
-    attr.transports.entry_size  = sizeof(entries[0]);
-    if (ucx()->ep_query(endpoint, &attr) != UCS_OK) {
-        return false;
-    }
-    return std::ranges::any_of(std::span(entries).first(attr.transports.num_entries),
-                               [&](const auto& each) { return each.transport_name == name; });
 }
 
 bool can_kernel_copy(ucp_ep_h endpoint, pid_t process)

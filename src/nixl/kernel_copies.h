@@ -10,8 +10,6 @@
 
 #include <ucp_layout.hpp>
 
-#include <string_view>
-
 #include <sys/types.h>
 
 namespace ucxl::nixl
@@ -25,8 +23,5 @@ bool is_for_kernel(const ucx_layout::layout& layout);
 
 // Whether the kernel copies from the process at the other end, and UCX has lay_cma for it.
 bool can_kernel_copy(ucp_ep_h endpoint, pid_t process);
-
-// Whether UCX has this transport for the endpoint.
-bool has_transport(ucp_ep_h endpoint, std::string_view name);
 
 } // namespace ucxl::nixl

@@ -119,9 +119,8 @@ message shown_windows::show(const message& asked, const region_table& regions, u
     if (_windows.size() >= _windows_at_next_look) {
         drop_ended_agents();
     }
-    const auto first    = _windows.lower_bound({asked.sender, 0});
-    const auto of_agent = std::ranges::subrange(first, _windows.upper_bound({asked.sender, UINT64_MAX}));
-    if (_windows.size() >= max_windows_of_all || std::ranges::distance(of_agent) >= std::ptrdiff_t{max_windows}) {
+    if (_windows.size() >= max_windows_of_all ||
+        std::ranges::distance(windows_of(asked.sender)) >= std::ptrdiff_t{max_windows}) {
         return refuse(UCS_ERR_NO_RESOURCE);
     }
     auto memory = check(asked, regions);
@@ -165,7 +164,8 @@ std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint
 
 void shown_windows::drop_up_to(std::uint64_t agent, std::uint64_t number)
 {
-    _windows.erase(_windows.lower_bound({agent, 0}), _windows.upper_bound({agent, number}));
+    const auto dropped = windows_of(agent, number);
+    _windows.erase(dropped.begin(), dropped.end());
 }
 
 void shown_windows::drop_agent(std::uint64_t agent)
@@ -178,12 +178,10 @@ void shown_windows::drop_ended_agents()
 {
     std::erase_if(_processes, [this](const auto& each) {
         const auto& [agent, process] = each;
-        const auto first             = _windows.lower_bound({agent, 0});
-        const auto last              = _windows.upper_bound({agent, UINT64_MAX});
-        if (first != last && !has_ended(process)) {
+        if (!windows_of(agent).empty() && !has_ended(process)) {
             return false;
         }
-        _windows.erase(first, last);
+        drop_up_to(agent, UINT64_MAX);
         return true;
     });
     _windows_at_next_look = std::clamp(2 * _windows.size(), min_windows_to_look, max_windows_of_all);

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <memory>
+#include <ranges>
 #include <unordered_map>
 
 namespace ucxl::nixl
@@ -56,6 +57,10 @@ private:
     using place = std::pair<std::uint64_t, std::uint64_t>; // agent, number
 
     void drop_ended_agents();
+    auto windows_of(std::uint64_t agent, std::uint64_t last = UINT64_MAX)
+    {
+        return std::ranges::subrange(_windows.lower_bound({agent, 0}), _windows.upper_bound({agent, last}));
+    }
 
     std::map<place, std::shared_ptr<shown_window>> _windows;
     std::unordered_map<std::uint64_t, process_identity> _processes; // of agents with windows

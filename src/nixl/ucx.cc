@@ -4,7 +4,9 @@
 #include "sys/search_order.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -81,6 +83,21 @@ const ucx_functions* ucx()
 {
     static const auto found = find_ucx();
     return found ? &*found : nullptr;
+}
+
+bool has_transport(ucp_ep_h endpoint, std::string_view name)
+{
+    std::array<ucp_transport_entry_t, 64> entries{};
+    ucp_ep_attr_t attr{};
+    attr.field_mask             = UCP_EP_ATTR_FIELD_TRANSPORTS;
+    attr.transports.entries     = entries.data();
+    attr.transports.num_entries = entries.size();
+    attr.transports.entry_size  = sizeof(entries[0]);
+    if (ucx()->ep_query(endpoint, &attr) != UCS_OK) {
+        return false;
+    }
+    return std::ranges::any_of(std::span(entries).first(attr.transports.num_entries),
+                               [&](const auto& each) { return each.transport_name == name; });
 }
 
 } // namespace ucxl::nixl

@@ -9,6 +9,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace ucxl::nixl
 {
@@ -52,5 +53,8 @@ inline ucs_status_t told_end(std::int32_t told)
 
 // The libucp that the process has, else libucp.so.0; null if there is none, which is logged once.
 const ucx_functions* ucx();
+
+// Whether UCX has this transport for the endpoint.
+bool has_transport(ucp_ep_h endpoint, std::string_view name);
 
 } // namespace ucxl::nixl

@@ -19,6 +19,16 @@ namespace
 constexpr std::size_t length         = 64;
 constexpr std::uint64_t region_there = 5; // of the hostile agent
 
+// 8 of every 16 bytes of 2 * length.
+block_list blocks_of(std::uint64_t region)
+{
+    block_list made;
+    for (std::uint64_t at = 0; at < 2 * length; at += 16) {
+        made.add(region, at, 8);
+    }
+    return made;
+}
+
 // Shows its window as an honest agent does, and then tells of each piece that it has ended with `status`.
 class hostile_agent
 {
@@ -151,12 +161,8 @@ protected:
         const auto self = worker::create("self");
         const auto own  = self->add_region(memory.data(), memory.size(), sharing::never);
         EXPECT_EQ(self->connect("hostile", hostile.connection()), UCS_OK);
-        block_list here, there;
-        for (std::uint64_t at = 0; at < memory.size(); at += 16) {
-            here.add(own->info().id, at, 8);
-            there.add(region_there, at, 8);
-        }
-        const auto moved = must(self->prepare(GetParam(), here, "hostile", there));
+        const auto moved =
+            must(self->prepare(GetParam(), blocks_of(own->info().id), "hostile", blocks_of(region_there)));
         self->post(*moved, std::nullopt);
         // An answer has arrived when some more rounds have done nothing.
         unsigned rounds_after = 0;
@@ -201,12 +207,7 @@ TEST(nixl_slow_agent, that_is_disconnected_keeps_the_key_of_its_window_until_wha
     unsetenv("UCX_TLS");
     const auto own = self->add_region(memory.data(), memory.size(), sharing::never);
     ASSERT_EQ(self->connect("slow", slow.connection()), UCS_OK);
-    block_list here, there;
-    for (std::uint64_t at = 0; at < memory.size(); at += 16) {
-        here.add(own->info().id, at, 8);
-        there.add(region_there, at, 8);
-    }
-    const auto moved = must(self->prepare(direction::read, here, "slow", there));
+    const auto moved = must(self->prepare(direction::read, blocks_of(own->info().id), "slow", blocks_of(region_there)));
     self->post(*moved, std::nullopt);
     ASSERT_TRUE(ucxl::test::wait_until([&] {
         slow.progress();

@@ -202,7 +202,11 @@ protected:
     transfer_ptr posted_beside_stopped_agent()
     {
         draw_blocks(num_blocks);
-        auto moved = must(prepare(direction::write));
+        return posted_beside_stopped_agent(must(prepare(direction::write)));
+    }
+
+    transfer_ptr posted_beside_stopped_agent(transfer_ptr moved)
+    {
         self->post(*moved, std::nullopt);
         EXPECT_EQ(end_of(*moved), UCS_OK);
         stop_other();
@@ -220,13 +224,8 @@ protected:
         for (std::size_t i = 0; i < count; ++i) {
             to.add(board.memory.id, i * 2 * short_block, short_block);
         }
-        auto moved = must(self->prepare(direction::write, std::move(from), "other", std::move(to)));
-        self->post(*moved, std::nullopt);
-        EXPECT_EQ(end_of(*moved), UCS_OK);
-        stop_other();
-        self->post(*moved, std::nullopt);
-        progress(20);
-        return moved;
+        return posted_beside_stopped_agent(
+            must(self->prepare(direction::write, std::move(from), "other", std::move(to))));
     }
 
     // What `to` has to be after a transfer from `from`.
