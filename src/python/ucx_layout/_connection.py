@@ -220,18 +220,20 @@ class Connection:
         found = look.poll(0)
         return found[0][1] if found else 0
 
-    def _check_reset(self) -> None:
+    def _check_reset(self) -> int:
         """Raises if the peer has not ended the connection in order. It may have been killed, and UCX ends this process
         when it reads memory of a process that is not there. Or it has closed before its sends ended (worker.cc), and
-        what is received may be what it has written into their arrays since."""
-        if not self.closed and self._end_of_peer() & _RESET:
+        what is received may be what it has written into their arrays since. Returns _end_of_peer(), or 0 if it is
+        closed here."""
+        end = 0 if self.closed else self._end_of_peer()
+        if end & _RESET:
             raise ConnectionResetError("the peer has closed the connection or ended before all was received")
+        return end
 
     def _check_peer(self, gone: Optional[float]) -> Optional[float]:
         """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after, for
         what the peer sent before, and at once if its end was not orderly."""
-        self._check_reset()
-        if gone is None and self._end_of_peer():
+        if self._check_reset() and gone is None:
             gone = time.monotonic()
         if gone is not None and time.monotonic() - gone > _LAST_LOOK:
             raise ConnectionResetError("the peer has closed the connection or ended")
