@@ -1,6 +1,8 @@
 // mpi-layout-run with the launcher of each MPI that is installed, and what it decides without one.
 #include "support/process.h"
 #include "support/random.h"
+#include "support/wait_until.h"
+#include "sys/process.h"
 #include "tools/mpi_run/command.h"
 #include "tools/mpi_run/libraries.h"
 #include "tools/mpi_run/output_of.h"
@@ -12,10 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <ostream>
-#include <poll.h>
 #include <string>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <vector>
 
 namespace ucxl::test
@@ -246,15 +245,13 @@ TEST_P(mpi_layout_run, is_the_launcher_that_signals_reach)
     int pid = 0;
     ASSERT_EQ(std::sscanf(started.out().c_str(), "process %d,", &pid), 1) << started.out();
     // The launcher ends its processes. Another process in its place would leave them behind.
-    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    ASSERT_GE(descriptor, 0);
+    const watched_process launched(pid);
+    ASSERT_TRUE(launched.is_alive());
     ::kill(started.pid(), SIGTERM);
     const auto ended = started.wait(30s);
     EXPECT_FALSE(ended.timed_out);
     EXPECT_NE(ended.status, 0);
-    pollfd readable_when_over{descriptor, POLLIN, 0};
-    EXPECT_EQ(::poll(&readable_when_over, 1, 30000), 1) << "the process outlives the launcher";
-    ::close(descriptor);
+    EXPECT_TRUE(wait_until([&] { return launched.has_ended(); })) << "the process outlives the launcher";
 }
 
 TEST_P(mpi_layout_run, prints_the_command_and_runs_nothing)

@@ -194,8 +194,22 @@ protected:
     }
 
     // MPICH 4.2.1 aborts one-sided operations with some random datatypes, also without the library
-    // (typerep_yaksa_pack.c:521, ucp_request.c:212), but not with those of one seed.
-    std::uint64_t seed_of_one_sided() const { return GetParam().is_openmpi() ? run_seed() : 1; }
+    // (typerep_yaksa_pack.c:521, ucp_request.c:212).
+    std::uint64_t seed_of_one_sided() const { return GetParam().is_openmpi() ? run_seed() : seed_right_in_mpi; }
+
+    // In a program that starts MPI by a session.
+    ended_process session_calls(const std::vector<std::string>& arguments = {}) const
+    {
+        std::vector<std::string> program{built("mpi_session_calls_") + GetParam().programs};
+        program.insert(program.end(), arguments.begin(), arguments.end());
+        return run(GetParam(), 2, GetParam().with_ucx, program,
+                   {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    }
+
+    static bool lacks_sessions(const ended_process& ended)
+    {
+        return ended.output().contains("does not support MPI sessions");
+    }
 };
 
 TEST_P(mpi_program, all_calls_move_random_datatypes_between_two_processes)
@@ -439,10 +453,8 @@ TEST_P(mpi_program, a_message_may_be_longer_than_an_int_counts)
 
 TEST_P(mpi_program, sessions_alone_make_the_library_active)
 {
-    const auto ended = run(GetParam(), 2, GetParam().with_ucx,
-                           {std::string(MPI_LAYOUT_BUILD) + "/mpi_session_calls_" + GetParam().programs},
-                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
-    if (ended.output().find("does not support MPI sessions") != std::string::npos) {
+    const auto ended = session_calls();
+    if (lacks_sessions(ended)) {
         GTEST_SKIP() << "this MPI makes no communicators from sessions over UCX";
     }
     EXPECT_EQ(ended.status, 0) << ended.output();
@@ -452,10 +464,8 @@ TEST_P(mpi_program, sessions_alone_make_the_library_active)
 
 TEST_P(mpi_program, one_sided_operations_are_mpis_in_a_process_that_had_a_session_before_mpi_init)
 {
-    const auto ended = run(GetParam(), 2, GetParam().with_ucx,
-                           {std::string(MPI_LAYOUT_BUILD) + "/mpi_session_calls_" + GetParam().programs, "init"},
-                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
-    if (ended.output().find("does not support MPI sessions") != std::string::npos) {
+    const auto ended = session_calls({"init"});
+    if (lacks_sessions(ended)) {
         GTEST_SKIP() << "this MPI makes no communicators from sessions over UCX";
     }
     EXPECT_EQ(ended.status, 0) << ended.output();
@@ -465,10 +475,8 @@ TEST_P(mpi_program, one_sided_operations_are_mpis_in_a_process_that_had_a_sessio
 
 TEST_P(mpi_program, a_session_that_outlives_the_world_keeps_its_messages)
 {
-    const auto ended = run(GetParam(), 2, GetParam().with_ucx,
-                           {std::string(MPI_LAYOUT_BUILD) + "/mpi_session_calls_" + GetParam().programs, "outlive"},
-                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
-    if (ended.output().find("does not support MPI sessions") != std::string::npos) {
+    const auto ended = session_calls({"outlive"});
+    if (lacks_sessions(ended)) {
         GTEST_SKIP() << "this MPI makes no communicators from sessions over UCX";
     }
     EXPECT_EQ(ended.status, 0) << ended.output();
