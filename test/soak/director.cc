@@ -1,5 +1,7 @@
 #include "director.h"
 
+#include "ucx_ends.h"
+
 #include "support/check.h"
 #include "support/wait_until.h"
 
@@ -164,14 +166,12 @@ void director::count_end(unsigned rank, const test::ended_process& ended)
 {
     const std::string output = ended.output();
     const bool hung          = output.contains("never end") || output.contains("says nothing");
-    // UCX ends a target that answers a put or get of an initiator that is gone, and, without error handling, who copies
-    // from or to one by the kernel (docs/limits.md).
+    // UCX ends a target that answers a put or get of an initiator that is gone (docs/limits.md).
     const bool is_of_target = _plan.has_error_handling &&
                               output.contains("Fatal: unexpected error: Endpoint timeout") &&
                               (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler"));
-    const bool is_of_copy =
-        !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
-    const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
+    const bool is_of_copy = !_plan.has_error_handling && was_ended_by_copy(output);
+    const bool is_of_ucx  = _outcome.kills > 0 && (is_of_target || is_of_copy);
     (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
     if (!is_of_ucx) {
         _outcome.told += std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, output);

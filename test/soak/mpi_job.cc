@@ -1,5 +1,7 @@
 #include "mpi_job.h"
 
+#include "ucx_ends.h"
+
 #include "support/random.h"
 
 #include <algorithm>
@@ -192,10 +194,10 @@ verdict verdict_of(const std::string& output)
 
 // Whether a process was ended by a signal that nobody sent. UCX tells of those that it handles ("Caught signal 11"),
 // and the launchers of all ("exited on signal 11", "Segmentation fault (signal 11)"). They end other processes by
-// SIGTERM and SIGKILL. UCX ends who copies, by the kernel, from or to one that was killed (docs/limits.md).
+// SIGTERM and SIGKILL.
 bool has_crashed(const std::string& output, bool had_kill)
 {
-    const bool is_of_copy = had_kill && output.contains("No such process") && output.contains("uct_cma_ep_tx");
+    const bool is_of_copy = had_kill && was_ended_by_copy(output);
     const std::regex signals("signal ([0-9]+)");
     return std::any_of(std::sregex_iterator(output.begin(), output.end(), signals), std::sregex_iterator(),
                        [&](const std::smatch& each) {

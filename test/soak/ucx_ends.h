@@ -1,0 +1,17 @@
+// How UCX itself ends a process because another one was killed (docs/limits.md).
+//
+// Example: if (num_kills > 0 && was_ended_by_copy(ended.output())) { ... }
+#pragma once
+
+#include <string>
+
+namespace ucxl::soak
+{
+
+// Who copies by the kernel from or to one that is gone, without error handling.
+inline bool was_ended_by_copy(const std::string& output)
+{
+    return output.contains("No such process") && output.contains("uct_cma_ep_tx");
+}
+
+} // namespace ucxl::soak
