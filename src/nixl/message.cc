@@ -97,7 +97,7 @@ std::optional<message> decode(std::string_view bytes)
 {
     const auto header = record_of<message_header>(bytes, message_magic);
     if (!header || header->kind < static_cast<std::uint32_t>(message_kind::show) ||
-        header->kind > static_cast<std::uint32_t>(message_kind::drop_all) || header->num_regions > max_regions ||
+        header->kind > static_cast<std::uint32_t>(message_kind::greeting) || header->num_regions > max_regions ||
         header->way > static_cast<std::uint32_t>(reach::kernel)) {
         return std::nullopt;
     }

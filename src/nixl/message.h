@@ -10,6 +10,7 @@
 //     notice   a notification of NIXL
 //     fetch    "send bytes of a window": answered by data, or by moved with an error
 //     moved    the data has arrived, or why not
+//     greeting "I have connected to you", with what that takes in the other direction
 //
 // Data has a header of its own (data_header), because UCX brings it to its place by itself.
 //
@@ -29,7 +30,7 @@
 namespace ucxl::nixl
 {
 
-enum class message_kind : std::uint32_t { show = 1, shown, drop, notice, fetch, moved, drop_all };
+enum class message_kind : std::uint32_t { show = 1, shown, drop, notice, fetch, moved, drop_all, greeting };
 
 // How the window of another agent is reached.
 enum class reach : std::uint32_t {
@@ -51,7 +52,7 @@ struct message {
     process_identity process{};              // show: that sends it, and with which the window ends
     std::vector<std::uint64_t> regions{};    // show
     std::string name{};                      // notice: of the agent that sends it
-    std::string bytes{};                     // show: the layout; shown: the key; notice: the text
+    std::string bytes{};                     // show: the layout; shown: the key; notice: the text; greeting: metadata
 };
 
 std::string encode(const message& from);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <new>
 #include <random>
+#include <ranges>
 
 namespace ucxl::nixl
 {
@@ -147,6 +148,34 @@ worker::~worker()
     }
 }
 
+// Without an endpoint.
+std::shared_ptr<peer> worker::peer_of(const connection_info& info) const
+{
+    auto made      = std::make_shared<peer>();
+    made->instance = info.instance;
+    if (may_share_memory(process_identity::own(), info.process)) {
+        watched_process process(info.process.pid);
+        const auto status = status_of_process(info.process.pid); // its number may be that of another one by now
+        if (process.is_alive() && status && status->start_time == info.process.start_time) {
+            made->process = std::move(process);
+        }
+    }
+    return made;
+}
+
+ucs_status_t worker::create_endpoint(peer& made, const connection_info& info)
+{
+    const std::string address = padded(info.address);
+    ucp_ep_params_t params{};
+    params.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address         = reinterpret_cast<const ucp_address_t*>(address.data());
+    params.err_mode        = made.process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.cb  = note_failure;
+    params.err_handler.arg = &made;
+    return ucx()->ep_create(_worker, &params, &made.endpoint);
+}
+
 ucs_status_t worker::connect(const std::string& agent, std::string_view connection)
 {
     const auto info = decode_connection(connection);
@@ -154,25 +183,8 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
         log_error("the metadata of agent \"{}\" are not of this version of this backend, or were changed", agent);
         return UCS_ERR_INVALID_PARAM;
     }
-    const std::string address = padded(info->address);
-    auto made                 = std::make_shared<peer>();
-    made->name                = agent;
-    made->instance            = info->instance;
-    ucp_ep_params_t params{};
-    params.field_mask =
-        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address  = reinterpret_cast<const ucp_address_t*>(address.data());
-    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    if (may_share_memory(process_identity::own(), info->process)) {
-        watched_process process(info->process.pid);
-        const auto status = status_of_process(info->process.pid); // its number may be that of another one by now
-        if (process.is_alive() && status && status->start_time == info->process.start_time) {
-            made->process   = std::move(process);
-            params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-        }
-    }
-    params.err_handler.cb  = note_failure;
-    params.err_handler.arg = made.get();
+    auto made  = peer_of(*info);
+    made->name = agent;
     const std::scoped_lock guard(_lock);
     if (_peers.contains(agent)) {
         return UCS_ERR_ALREADY_EXISTS;
@@ -188,8 +200,11 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
         made          = std::move(left);
     }
     if (made->endpoint == nullptr) {
-        if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
+        if (const auto status = create_endpoint(*made, *info); status != UCS_OK) {
             return status;
+        }
+        if (made->process) {
+            send(made->endpoint, {.kind = message_kind::greeting, .bytes = _connection});
         }
     }
     made->has_shared_memory   = made->process && has_transport(made->endpoint, "lay_shm");
@@ -326,6 +341,8 @@ ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*h
         auto content = decode({static_cast<const char*>(data), length});
         if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
             log_error("{} bytes that are no message were received", length);
+        } else if (content->kind == message_kind::greeting) {
+            receiver.keep_endpoint_of(*content); // now: UCX may end it after the next message
         } else if (content->kind != message_kind::show && content->kind != message_kind::fetch) {
             receiver._received.push_back(std::move(*content));
         } else if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0) {
@@ -366,6 +383,31 @@ void worker::answer(const message& asked, ucp_ep_h to)
     }
 }
 
+// UCX has made an endpoint to the sender, and destroys it when a connection of it fails, for example by TCP when the
+// sender ends. Messages of the sender that are still in shared memory name the endpoint by its address, which UCX would
+// follow. An endpoint that is also wanted here, UCX uses the same one, is only marked as failed.
+void worker::keep_endpoint_of(const message& greeting)
+{
+    const auto info    = decode_connection(greeting.bytes);
+    const auto is_same = [&](const auto& each) { return each->instance == greeting.sender; };
+    if (!info || info->instance != greeting.sender) {
+        log_error("an agent connected with metadata that are not its own");
+        return;
+    }
+    if (std::ranges::any_of(_left, is_same) || std::ranges::any_of(_peers | std::views::values, is_same)) {
+        return;
+    }
+    auto made = peer_of(*info);
+    if (!made->process) {
+        return; // UCX looks its endpoints up
+    }
+    if (const auto status = create_endpoint(*made, *info); status != UCS_OK) {
+        log_error("no endpoint to an agent that has connected ({})", static_cast<int>(status));
+        return;
+    }
+    _left.push_back(std::move(made));
+}
+
 void worker::handle(const message& content)
 {
     switch (content.kind) {
@@ -383,6 +425,7 @@ void worker::handle(const message& content)
         break;
     case message_kind::show:
     case message_kind::fetch:
+    case message_kind::greeting:
         break; // answered when they came
     case message_kind::notice: {
         const std::scoped_lock guard(_notices_lock);

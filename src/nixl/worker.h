@@ -88,6 +88,7 @@ private:
     message_status send(ucp_ep_h to, message content);
     void handle(const message& content);
     void answer(const message& asked, ucp_ep_h to);
+    void keep_endpoint_of(const message& greeting);
     void handle_shown(const message& answer);
 
     bool progress_locked();
@@ -118,6 +119,8 @@ private:
     ucs_status_t prepare_own(transfer& xfer, const described_list& remote);
     ucs_status_t show_locally(transfer& xfer, const described_list& list);
     std::shared_ptr<remote_window> window_of(peer& at, described_list list);
+    std::shared_ptr<peer> peer_of(const connection_info& info) const;
+    ucs_status_t create_endpoint(peer& made, const connection_info& info);
     void forget_old_windows(peer& at);
     void forget_windows_of(peer& ended);
     void close(const std::shared_ptr<peer>& ended);
@@ -136,7 +139,7 @@ private:
 
     mutable std::mutex _lock;
     std::map<std::string, std::shared_ptr<peer>> _peers;
-    std::vector<std::shared_ptr<peer>> _left; // disconnected, with endpoints that cannot be closed
+    std::vector<std::shared_ptr<peer>> _left; // not connected (any more), with endpoints that cannot be closed
     std::vector<std::pair<std::shared_ptr<peer>, ucs_status_ptr_t>> _closing;
     region_table _regions;
     std::uint64_t _last_number = 0;

@@ -77,6 +77,8 @@ public:
     static constexpr std::uint64_t own_instance = 7;
 
     void progress() { ucp_worker_progress(_worker); }
+    // Before it shows its window, with these as its metadata.
+    void greet_with(std::string metadata) { _greetings.push_back(std::move(metadata)); }
     // Of pieces that it has told about.
     unsigned num_told() const { return _num_told; }
 
@@ -110,6 +112,9 @@ private:
         if (asked && asked->kind == message_kind::show) {
             void* key            = nullptr;
             std::size_t key_size = 0;
+            for (const auto& each : agent._greetings) {
+                agent.send(param->reply_ep, {.kind = message_kind::greeting, .bytes = each});
+            }
             EXPECT_EQ(ucp_rkey_pack(agent._context, agent._memh, &key, &key_size), UCS_OK);
             agent.send(param->reply_ep, {.kind    = message_kind::shown,
                                          .window  = asked->window,
@@ -142,6 +147,7 @@ private:
     ucp_context_h _context = nullptr;
     ucp_worker_h _worker   = nullptr;
     ucp_mem_h _memh        = nullptr;
+    std::vector<std::string> _greetings;
     std::list<std::string> _sent;
 };
 
@@ -195,6 +201,19 @@ TEST_P(nixl_hostile_agent, that_answers_for_another_one_ends_no_transfer)
     hostile_agent other(UCS_ERR_NO_ELEM, 8);
     EXPECT_EQ(end_of_transfer_with(other), UCS_INPROGRESS);
     EXPECT_GT(other.num_told(), 0u);
+}
+
+TEST_P(nixl_hostile_agent, that_greets_with_metadata_of_others_or_twice_is_like_one_that_does_not)
+{
+    hostile_agent hostile(UCS_ERR_NO_ELEM);
+    auto damaged = hostile.connection();
+    damaged.back() ^= 1;
+    auto of_another     = decode_connection(hostile.connection()).value();
+    of_another.instance = hostile_agent::own_instance + 1;
+    for (const auto& each : {std::string(), damaged, encode(of_another), hostile.connection(), hostile.connection()}) {
+        hostile.greet_with(each);
+    }
+    EXPECT_EQ(end_of_transfer_with(hostile), UCS_ERR_NO_ELEM);
 }
 
 // Without the kernel's copies UCP moves bytes of memory that is no window by messages, which wait for the agent.

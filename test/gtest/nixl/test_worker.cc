@@ -108,6 +108,7 @@ protected:
         setenv("UCX_VFS_ENABLE", "n", 1);
         if (!GetParam().has_kernel) {
             setenv("UCX_LAY_CMA_MIN_BLOCK", "inf", 1);
+            setenv("UCX_TLS", "^cma", 1); // so that UCX has TCP for long messages of neighbors
         }
         fill(memory, 1);
         other.emplace([this](auto& process) {
@@ -137,6 +138,7 @@ protected:
         self.reset();
         munmap(memory, memory_length);
         unsetenv("UCX_LAY_CMA_MIN_BLOCK");
+        unsetenv("UCX_TLS");
     }
 
     void ask(blackboard::command what)
@@ -218,14 +220,19 @@ protected:
     // The same from one block here to short ones there.
     transfer_ptr contiguous_beside_stopped_agent()
     {
+        return posted_beside_stopped_agent(must(prepare_contiguous(*self, *own)));
+    }
+
+    // Half of the first `count` * 128 bytes of the other agent, from bytes in one piece.
+    ucx_layout::result<transfer_ptr> prepare_contiguous(worker& agent, const region& from_region)
+    {
         constexpr std::size_t short_block = 64, count = 8192;
         block_list from, to;
-        from.add(own->info().id, 0, count * short_block);
+        from.add(from_region.info().id, 0, count * short_block);
         for (std::size_t i = 0; i < count; ++i) {
             to.add(board.memory.id, i * 2 * short_block, short_block);
         }
-        return posted_beside_stopped_agent(
-            must(self->prepare(direction::write, std::move(from), "other", std::move(to))));
+        return agent.prepare(direction::write, std::move(from), "other", std::move(to));
     }
 
     // What `to` has to be after a transfer from `from`.
@@ -551,6 +558,38 @@ TEST_P(nixl_worker, may_end_after_contiguous_bytes_were_with_an_agent_that_was_k
     end_of(*moved);
     moved.reset();
     self.reset();
+}
+
+// Its messages wait in shared memory, while the kernel has closed its connections by TCP.
+TEST_P(nixl_worker, goes_on_after_an_agent_was_killed_whose_contiguous_bytes_it_has_not_taken)
+{
+    own.reset();
+    self.reset(); // before the fork: UCX has no threads then
+    auto& has_posted = ucxl::test::shared<std::atomic<bool>>();
+    ucxl::test::forked_process third([&](auto& process) {
+        const auto agent = worker::create("third");
+        const auto from  = agent->add_region(memory, memory_length, sharing::never);
+        ASSERT_EQ(agent->connect("other", connection()), UCS_OK);
+        const auto moved = must(prepare_contiguous(*agent, *from));
+        agent->post(*moved, std::nullopt);
+        ASSERT_TRUE(ucxl::test::wait_until([&] { return agent->check(*moved) != UCS_INPROGRESS; }));
+        ASSERT_EQ(agent->check(*moved), UCS_OK);
+        process.ready();
+        process.wait(); // until the other agent is stopped
+        agent->post(*moved, std::nullopt);
+        for (int i = 0; i < 20; ++i) {
+            agent->progress();
+        }
+        has_posted = true;
+        process.wait();
+    });
+    stop_other();
+    third.go_on();
+    ASSERT_TRUE(ucxl::test::wait_until([&] { return has_posted.load(); }));
+    third.kill();
+    continue_other();
+    board.asked = blackboard::copy;
+    EXPECT_TRUE(ucxl::test::wait_until([this] { return board.asked == blackboard::none; }));
 }
 
 TEST_P(nixl_worker, bytes_that_come_after_their_transfers_were_released_are_dropped)
