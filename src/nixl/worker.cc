@@ -196,6 +196,7 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
     }
     if (auto left = made->process ? peer_left_as(info->instance) : nullptr) {
         left->name    = agent;
+        left->process = std::move(made->process);
         left->failure = UCS_OK;
         made          = std::move(left);
     }
@@ -405,6 +406,7 @@ void worker::keep_endpoint_of(const message& greeting)
         log_error("no endpoint to an agent that has connected ({})", static_cast<int>(status));
         return;
     }
+    made->process.reset(); // a descriptor, while the endpoint stays after the end of its process
     _left.push_back(std::move(made));
 }
 

@@ -78,7 +78,7 @@ round_plan plan_of(std::uint64_t seed)
     plan.has_error_handling   = plan.has_cards || from.one_in(3);
     constexpr std::array tcp  = {"tcp,self,lay_copy,lay_shm", "tcp,self,lay_copy"};
     constexpr std::array host = {"all", "posix,self,lay_copy,lay_shm,lay_cma", "sysv,self,cma,lay_copy,lay_shm",
-                                 "posix,cma,tcp,self,lay_copy,lay_shm"};
+                                 "posix,cma,tcp,self,lay_copy,lay_shm", "posix,tcp,self,lay_copy,lay_shm"};
     constexpr std::array card = {"rc_x,self,lay_copy", "dc_x,self,lay_copy,lay_shm", "rc_v,self,lay_copy"};
     plan.options.emplace_back("UCX_TLS", plan.has_cards            ? card[from.below(card.size())]
                                          : plan.has_error_handling ? tcp[from.below(tcp.size())]

@@ -24,7 +24,14 @@ protected:
           own(here->add_region(memory.data(), memory.size(), sharing::never)),
           others(there->add_region(memory_there.data(), memory_there.size(), sharing::never))
     {
+        connect();
+    }
+
+    // Nobody has heard of the other one when it connects, unless some rounds of progress are made between.
+    void connect(int rounds = 0)
+    {
         EXPECT_EQ(here->connect("there", there->connection()), UCS_OK);
+        progress(rounds);
         EXPECT_EQ(there->connect("here", here->connection()), UCS_OK);
         exchange_notices();
     }
@@ -145,6 +152,18 @@ TEST_F(nixl_disconnect, who_was_disconnected_can_be_connected_again)
     progress(100);
     here->take_notices();
     EXPECT_EQ(here->connect("there", there->connection()), UCS_OK);
+    exchange_notices();
+}
+
+TEST_F(nixl_disconnect, who_has_heard_of_the_other_agent_can_connect_to_it)
+{
+    others.reset();
+    own.reset();
+    there = worker::create("there");
+    here  = worker::create("here");
+    connect(1000);
+    EXPECT_EQ(there->disconnect("here"), UCS_OK);
+    EXPECT_EQ(there->connect("here", here->connection()), UCS_OK);
     exchange_notices();
 }
 
