@@ -1,6 +1,7 @@
 """Running test programs, and counting what their tests did."""
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import limited
 RUNNING = set()  # the processes that lead the sessions of running tests
 STARTING = threading.RLock()  # held until a test that starts is in RUNNING
 ENDING = threading.Event()  # no other test starts
+SKIPPED_PART = re.compile(r"^skipped +(\S+:.*?) +[\d.]+ s +(.*)$", re.M)  # of a script that passed: part, reason
 TIME_TO_VANISH_S = 5  # for processes of a test that has ended
 
 
@@ -70,25 +72,30 @@ def run(name, command, env, report, timeout):
             outcome.skipped.append((name, last[0]))
         elif process.returncode == 0 and not outcome.why:
             outcome.passed = 1
+            outcome.skipped += [(f"{name}: {part}", reason) for part, reason in SKIPPED_PART.findall(outcome.output)]
         else:
             outcome.failed = 1
         outcome.times.append((outcome.seconds, name))
         return outcome
-    count_gtest(outcome, report)
-    if (process.returncode != 0 or outcome.why) and outcome.failed == 0:
+    # GoogleTest ends with 1 after a failed test.
+    ended_wrong = bool(outcome.why) or process.returncode not in (0, 1)
+    if not count_gtest(outcome, report):
         outcome.failed += 1
-        outcome.why = outcome.why or f"ended with status {process.returncode} without a failed test"
+        outcome.why = outcome.why or "wrote no report"
+    elif ended_wrong or (process.returncode == 1 and outcome.failed == 0):
+        outcome.why = outcome.why or (f"ended with status {process.returncode}" +
+                                      (" without a failed test" if outcome.failed == 0 else ""))
+        outcome.failed += 1
     return outcome
 
 
 def count_gtest(outcome, report):
+    """Counts the tests of a report. False if there is none."""
     try:
         with open(report, encoding="utf-8") as file:
             suites = json.load(file)["testsuites"]
     except (OSError, ValueError, KeyError):
-        outcome.failed += 1
-        outcome.why = outcome.why or "wrote no report"
-        return
+        return False
     for suite in suites:
         for test in suite["testsuite"]:
             full = f'{outcome.name}:{suite["name"]}.{test["name"]}'
@@ -100,3 +107,4 @@ def count_gtest(outcome, report):
                 outcome.skipped.append((full, "; ".join(reasons)))
             elif test["result"] == "COMPLETED":
                 outcome.passed += 1
+    return True

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from cases import FAILED, PASSED, SKIPPED, STOP, Result, end_group, processor_seconds
+from cases import FAILED, PASSED, SKIPPED, STOP, Result, end_group, is_of_signal, processor_seconds
 
 TEST_TIMEOUT_S = 300  # processor time of one test; it may go as long without using any
 LOG_LIMIT = 64 << 20  # bytes; a test that polls for ever may print as long
@@ -66,13 +66,14 @@ def run_program(device, options, command, log):
         process = subprocess.Popen(["softhca-run", *options, "--", *command], env=device.env, cwd=device.folder,
                                    stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                    start_new_session=True)
-    watch, how = Watch(log), ""
+    watch, how, ended = Watch(log), "", None
     used_before, used, moved = 0.0, 0.0, time.monotonic()
     try:
         while not how:
             try:
                 status = process.wait(1.0)
                 how = "" if status in (0, 1) else f"the process ended with {described(status)}"
+                ended = status
                 break
             except subprocess.TimeoutExpired:
                 pass
@@ -91,14 +92,16 @@ def run_program(device, options, command, log):
         end_group(process)
     watch.read()
     watch.file.close()
+    if not how and watch.current:
+        how = f"the process ended with {described(ended)} in the test"
+    elif not how and ended == 1 and all(passed for _, passed, _ in watch.tests.values()):
+        how = f"the process ended with {described(ended)} without a failed test"
     return watch, how
 
 
 def described(status):
-    # softhca-run ends as a shell does: 128 + N after signal N.
-    number = -status if status < 0 else status - 128
     try:
-        return signal.Signals(number).name if status < 0 or status > 128 else f"status {status}"
+        return signal.Signals(-status if status < 0 else status - 128).name if is_of_signal(status) else f"status {status}"
     except ValueError:
         return f"status {status}"
 
@@ -139,6 +142,8 @@ def run_shard(device, options, program, shard):
             yield judged(shard.suite, test, lines, passed, seconds, log)
         if how and watch.current:
             yield Result(shard.suite, watch.current, FAILED, how, time.monotonic() - watch.begun, log)
+        elif how and watch.tests and not STOP.is_set():
+            yield Result(shard.suite, f"{name}: behind its last test", FAILED, how, 0.0, log)
         done = {*watch.tests, *((watch.current,) if watch.current else ())}
         if not done.intersection(left):
             for test in left:
