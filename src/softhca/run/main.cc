@@ -25,6 +25,7 @@ using namespace ucxl::softhca::run;
 
 constexpr const char* library_name     = "libsofthca.so";
 constexpr const char* library_variable = "SOFTHCA_LIBRARY";
+constexpr int own_failure              = 2; // exit status
 
 class failure : public std::runtime_error
 {
@@ -65,15 +66,21 @@ std::string prepare_file(const std::string& path, const char* option)
     return std::filesystem::absolute(path).string();
 }
 
-void write_report(const arena& memory, const std::string& path)
+// False with a message if not all of it was written.
+bool write_report(const arena& memory, const std::string& path)
 {
     const std::string text = report_as_json(memory);
+    bool is_written        = false;
+    errno                  = 0;
     if (path == "-") {
-        fmt::print("{}", text);
-        std::fflush(stdout);
-    } else if (!(std::ofstream(path, std::ios::trunc) << text)) {
+        is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    } else {
+        is_written = static_cast<bool>(std::ofstream(path, std::ios::trunc) << text << std::flush);
+    }
+    if (!is_written) {
         fmt::print(stderr, "softhca-run: --stats {}: {}\n", path, std::strerror(errno));
     }
+    return is_written;
 }
 
 std::vector<variable> environment_of(const settings& chosen, const fabric_memory& memory, const std::string& library)
@@ -100,13 +107,13 @@ ending run_with_device(settings chosen, const std::vector<std::string>& command)
     chosen.trace              = prepare_file(chosen.trace, "--trace");
     chosen.stats              = prepare_file(chosen.stats, "--stats");
     auto watching             = supervisor::start(*memory, options->faults);
-    const ending how          = run_command(command, environment_of(chosen, *memory, library));
+    ending how                = run_command(command, environment_of(chosen, *memory, library));
     watching.reset();
     if (options->adversarial_seed && (how.status != 0 || how.signal != 0)) {
         fmt::print(stderr, "softhca-run: the command failed with --order {}\n", chosen.order);
     }
-    if (!chosen.stats.empty()) {
-        write_report(memory->records(), chosen.stats);
+    if (!chosen.stats.empty() && !write_report(memory->records(), chosen.stats) && how.status == 0 && how.signal == 0) {
+        how.status = own_failure;
     }
     return how;
 }
@@ -127,6 +134,6 @@ int main(int argc, char** argv)
         end_like(run_with_device(line.chosen, line.command));
     } catch (const std::exception& error) {
         fmt::print(stderr, "softhca-run: {}\n", error.what());
-        return 2;
+        return own_failure;
     }
 }

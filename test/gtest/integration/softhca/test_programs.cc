@@ -331,6 +331,14 @@ TEST(softhca_run, refuses_what_it_does_not_know_by_name)
     EXPECT_EQ(run({}, {"true"}, "SOFTHCA_LIBRARY=/no/such/library").status, 2);
 }
 
+TEST(softhca_run, fails_if_its_report_cannot_be_written)
+{
+    const outcome full = run({"--stats", "/dev/full"}, {"true"});
+    EXPECT_EQ(full.status, 2);
+    EXPECT_THAT(full.output, HasSubstr("--stats /dev/full: No space left on device"));
+    EXPECT_EQ(run({"--stats", "/dev/full"}, {"sh", "-c", "exit 3"}).status, 3);
+}
+
 TEST(softhca_run, has_as_many_devices_as_asked_for)
 {
     const outcome found = run({"--devices", "2", "--functions", "2"}, {"ls", "/sys/class/infiniband"});
