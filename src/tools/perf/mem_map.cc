@@ -27,15 +27,6 @@ ucx_layout::window map(session& session, const ucx_layout::layout& layout, std::
     return tools::value_of(ucx_layout::window::map(session.context(), layout, bases), log, "mapping a window");
 }
 
-// Other addresses for the same layout. They are mapped, but never accessed.
-std::vector<void*> shifted(std::span<void* const> bases, std::size_t times)
-{
-    const std::size_t distance = 4096 * times;
-    std::vector<void*> result(bases.begin(), bases.end());
-    std::ranges::for_each(result, [&](void*& base) { base = static_cast<std::byte*>(base) + distance; });
-    return result;
-}
-
 void measure(const operation& operation, std::uint64_t count, method_statistics& into)
 {
     into.begin();
@@ -51,24 +42,24 @@ void measure(const operation& operation, std::uint64_t count, method_statistics&
 std::vector<report_row> measure_mem_map(const options& options, session& session, const ucx_layout::layout& layout,
                                         reporter& report)
 {
-    const layout_image image = layout_image::create(
-        session.context(), repeat_to(layout, layout.packed_length(), "send"), place_of(options.memory.local));
-    const anonymous_mapping plain = anonymous_mapping::create(image.packed_length());
-    const std::vector<void*> first(image.bases().begin(), image.bases().end());
-    const std::vector<void*> second = shifted(first, 1);
-    const ucx_layout::window held   = map(session, image.layout(), second);
-    const std::vector<void*> third  = shifted(first, 2);
-    const std::vector<void*> fourth = shifted(first, 3);
-    ucx_layout::window rebound      = map(session, image.layout(), third);
-    bool at_third                   = true;
+    const auto image_of_layout = [&] {
+        return layout_image::create(session.context(), repeat_to(layout, layout.packed_length(), "send"),
+                                    place_of(options.memory.local));
+    };
+    const layout_image first = image_of_layout(), second = image_of_layout(), third = image_of_layout(),
+                       fourth     = image_of_layout();
+    const anonymous_mapping plain = anonymous_mapping::create(first.packed_length());
+    const ucx_layout::window held = map(session, first.layout(), second.bases());
+    ucx_layout::window rebound    = map(session, first.layout(), third.bases());
+    bool at_third                 = true;
 
     // `cached` finds the window that is still held.
     const std::vector<operation> operations{
-        {"fresh", [&] { map(session, image.layout(), first); }},
-        {"cached", [&] { map(session, image.layout(), second); }},
+        {"fresh", [&] { map(session, first.layout(), first.bases()); }},
+        {"cached", [&] { map(session, first.layout(), second.bases()); }},
         {"rebind",
          [&] {
-             tools::check(rebound.rebind(at_third ? fourth : third), "ucp_layout_rebind");
+             tools::check(rebound.rebind((at_third ? fourth : third).bases()), "ucp_layout_rebind");
              at_third = !at_third;
          }},
         {"ucp_mem_map", [&] { registered_memory::create(session.context(), plain.data(), plain.size()); }},
