@@ -40,11 +40,14 @@ static ucp_ep_h connect_to_peer(ucp_worker_h worker, int socket)
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
     char remote[4096];
     ucp_address_t* address;
+    ssize_t received;
     size_t length;
     ucp_ep_h ep;
 
     check(ucp_worker_get_address(worker, &address, &length), "ucp_worker_get_address");
-    if (send(socket, address, length, 0) < 0 || recv(socket, remote, sizeof(remote), 0) <= 0) {
+    /* With MSG_TRUNC, a longer address than there is room for tells its length. */
+    received = send(socket, address, length, 0) < 0 ? -1 : recv(socket, remote, sizeof(remote), MSG_TRUNC);
+    if (received <= 0 || received > (ssize_t)sizeof(remote)) {
         check(UCS_ERR_IO_ERROR, "address exchange");
     }
     ucp_worker_release_address(worker, address);

@@ -156,8 +156,12 @@ class Transfers:
             where = "host memory" if memory == "host" else "the card"
             run = Run("~5 ~39", f"4 processes add, variable in {where}", ())
             command = [TOOL, "--self", "-t", "contended_fadd", "-m", memory, "--processes", "4", "--time", "1"]
-            ended = subprocess.run(command, env=environment(self._options, run), capture_output=True, text=True,
-                                   check=False)
+            try:
+                ended = subprocess.run(command, env=environment(self._options, run), capture_output=True, text=True,
+                                       check=False, timeout=4 * PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._add(run, DIFFERS, "did not end")
+                continue
             total = re.search(r"^.*total.*$", ended.stdout, re.M | re.I)
             self._judge(run, ended, None, " ".join((total[0] if total else last_line(ended.stdout)).split()))
 
@@ -170,8 +174,12 @@ class Transfers:
             env = environment(self._options, run)
             if same_host == "never":
                 del env["UCX_TLS"]
-            ended = subprocess.run([TOOL, "--self", "-t", "ucp_put_bw", *arguments, "--validate", "--json"], env=env,
-                                   capture_output=True, text=True, check=False)
+            try:
+                ended = subprocess.run([TOOL, "--self", "-t", "ucp_put_bw", *arguments, "--validate", "--json"],
+                                       env=env, capture_output=True, text=True, check=False, timeout=4 * PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._add(run, DIFFERS, "did not end")
+                continue
             if ended.returncode != 0:
                 self._judge(run, ended, None)
                 continue

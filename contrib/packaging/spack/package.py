@@ -45,7 +45,8 @@ class UcxLayout(AutotoolsPackage):
     conflicts("platform=darwin", msg="ucx-layout needs Linux")
 
     def configure_args(self):
-        args = ["--disable-tests", "--disable-heap"]
+        # Neither is what the machine happens to have.
+        args = ["--disable-tests", "--disable-heap", "--disable-mpi", "--without-python"]
         if self.spec.satisfies("~tools"):
             args.append("--disable-tools")
         if self.spec.satisfies("~softhca"):
