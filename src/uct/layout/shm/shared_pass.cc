@@ -6,6 +6,7 @@
 #include "uct/layout/peer/rkey.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 namespace ucxl
@@ -21,6 +22,8 @@ constexpr std::uint64_t usual_pieces = 128;
 // Of a window that was not used before: what is moved at least, in all and for each entry of its layout.
 constexpr std::uint64_t min_shared_once    = 4 << 20;
 constexpr std::uint64_t min_bytes_of_entry = 256;
+// Of a put, what the initiator moves after all pieces: owners that poll for the last byte find all others then.
+constexpr std::uint64_t last_bytes = 64;
 // What an owner moves before its worker goes on to other transports.
 constexpr std::uint64_t max_turn = 1 << 20;
 
@@ -104,18 +107,20 @@ std::optional<shm_key> offer_to_share(const imported_window& window, const void*
 bool share_pass(const mapped_pass& pass, const imported_window& window, std::uint64_t offset, const shm_key& offer,
                 std::uint64_t length)
 {
-    const std::uint64_t piece = piece_length(length);
+    const std::uint64_t rest   = pass.direction == pass_direction::to_owner ? std::min(last_bytes, length / 2) : 0;
+    const std::uint64_t shared = length - rest;
+    const std::uint64_t piece  = piece_length(shared);
     const pass_request request{.key              = offer,
                                .address          = offer.address + pass.local.offset,
                                .owner_address    = window.key.address + offset,
                                .owner_generation = window.key.generation,
-                               .length           = length,
+                               .length           = shared,
                                .piece            = piece,
                                .direction        = pass.direction};
     bool is_done    = true;
     const auto move = [&](std::uint32_t number) {
         const std::uint64_t at = number * piece;
-        is_done                = pass.move(at, std::min(piece, length - at), length) && is_done;
+        is_done                = pass.move(at, std::min(piece, shared - at), length) && is_done;
     };
     offered_passes& passes = *passes_of_owner(window);
     posted_pass posted(passes.board(), request);
@@ -125,6 +130,10 @@ bool share_pass(const mapped_pass& pass, const imported_window& window, std::uin
     passes.note(posted);
     memory_figures::count_pass(posted.was_shared());
     posted.finish([&] { return is_owner_gone(window); }, move);
+    if (rest != 0) {
+        std::atomic_thread_fence(std::memory_order_release);
+        is_done = pass.move(shared, rest, rest) && is_done;
+    }
     return is_done;
 }
 

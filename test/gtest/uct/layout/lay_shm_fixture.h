@@ -41,6 +41,7 @@ public:
     }
     std::uint64_t length() const { return _window->length(); }
     const layout_memory& memory() const { return *_window->binding().memory; }
+    std::byte* start() const { return _window->binding().bases[0] - memory().file_offset(_window->binding().bases[0]); }
     bool is_as_expected() const { return std::memcmp(start(), _shadow.data(), _shadow.size()) == 0; }
 
     // Of the plain copy.
@@ -57,8 +58,6 @@ public:
     }
 
 private:
-    std::byte* start() const { return _window->binding().bases[0] - memory().file_offset(_window->binding().bases[0]); }
-
     template <typename Fn>
     void for_each_byte(std::uint64_t offset, std::uint64_t length, Fn&& fn)
     {

@@ -106,6 +106,40 @@ TEST_F(shared_passes, move_all_bytes_and_no_others)
     EXPECT_GT(owner.num_pieces(), 0u) << "nothing was shared";
 }
 
+// The owner polls, as programs do that wait for a put.
+TEST_F(shared_passes, bring_the_last_byte_of_a_put_last)
+{
+    constexpr std::uint64_t length = 8 << 20; // an owner looks around after a MB
+    shared_window remote(*spec::block(length)), local(*spec::block(length));
+    const imported key(export_window(remote.address())), back(export_window(local.address()));
+    const auto value_of = [](unsigned round) { return static_cast<std::byte>(1 + round % 255); };
+    std::fill_n(remote.start(), length, std::byte{0});
+    std::atomic<unsigned> num_arrived{0}, num_cut{0}, num_pieces{0};
+    std::jthread owner([&](const std::stop_token& is_over) {
+        std::uint64_t seen = 0;
+        const std::atomic_ref last(remote.start()[length - 1]);
+        while (!is_over.stop_requested()) {
+            num_pieces += take_part_in_passes(seen);
+            const std::byte value = value_of(num_arrived);
+            if (last.load(std::memory_order_acquire) == value) {
+                num_cut += !std::all_of(remote.start(), remote.start() + length,
+                                        [&](std::byte each) { return each == value; });
+                ++num_arrived;
+            }
+        }
+    });
+    const auto give_up = std::chrono::steady_clock::now() + 120s; // it may get no core for long
+    for (unsigned round = 0; (round < 50 || num_pieces == 0) && std::chrono::steady_clock::now() < give_up; ++round) {
+        std::fill_n(local.start(), length, value_of(round));
+        put(local, remote, key);
+        while (num_arrived == round && std::chrono::steady_clock::now() < give_up) {
+            std::this_thread::yield();
+        }
+    }
+    EXPECT_GT(num_pieces, 0u) << "nothing was shared";
+    EXPECT_EQ(num_cut, 0u) << "of " << num_arrived;
+}
+
 // One message of a MB after the other, with the owner's memory that the peer has mapped.
 class passes_of_one_owner : public shared_passes
 {
