@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 
 #include <sys/uio.h>
@@ -127,20 +128,32 @@ ssize_t call_for_any_thread(copy_way way, pid_t pid, const piece_pair& pieces)
     return done;
 }
 
-// Asks before it writes, and after it has read, whether the memory is still that of the program that has the window: so
-// a program that came in its place is not written to, and nothing of it is taken for the window's.
+// Whether the window is still that of the key, and its memory that of the program that made it. Published is asked last,
+// and behind what was read before: the bases in the record, and bytes of the owner.
+bool is_still_there(const imported_window& imported)
+{
+    if (has_lost_owner(imported)) {
+        return false;
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return is_published(imported);
+}
+
+// The record of a window that ended may have become that of another one while the pieces were collected. So this asks
+// before it writes, and after it has read: neither another window nor a program that came in the owner's place is written
+// to, and nothing of them is taken for the window's.
 bool call(copy_way way, const imported_window& imported, const piece_pair& pieces)
 {
-    if (way == copy_way::to_process && has_lost_owner(imported)) {
+    if (way == copy_way::to_process && !is_still_there(imported)) {
         errno = ESTALE;
         return false;
     }
-    const ssize_t done   = call_for_any_thread(way, imported.key.owner.pid, pieces);
-    const bool is_whole  = done >= 0 && static_cast<std::uint64_t>(done) == pieces.length;
-    const int reason     = done >= 0 ? EFAULT : errno; // the kernel stops at the first missing page
-    const bool was_other = way == copy_way::from_process && has_lost_owner(imported);
-    errno                = was_other ? ESTALE : reason;
-    return is_whole && !was_other;
+    const ssize_t done  = call_for_any_thread(way, imported.key.owner.pid, pieces);
+    const bool is_whole = done >= 0 && static_cast<std::uint64_t>(done) == pieces.length;
+    const int reason    = done >= 0 ? EFAULT : errno; // the kernel stops at the first missing page
+    const bool is_gone  = way == copy_way::from_process && !is_still_there(imported);
+    errno               = is_gone ? ESTALE : reason;
+    return is_whole && !is_gone;
 }
 
 template <typename Remote, typename Local>

@@ -79,7 +79,7 @@ bool is_exported(const imported_window& imported);
 // owner was: it may become another one (execve(2)), and have other things at the same addresses. Asks the system.
 bool has_lost_owner(const imported_window& imported);
 // For a window whose memory is not mapped: the address in the owner from which the offsets of a source count now. It
-// may be any number, as the owner chooses. Wait-free.
+// may be any number, as the owner chooses, and that of another window if is_published() is false afterwards. Wait-free.
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source);
 
 // The passes that the owner was offered, and where it looks for them. Null if it shares none. Wait-free.

@@ -8,6 +8,7 @@
 #include "support/wait_until.h"
 #include "uct/layout/peer/rkey.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
@@ -175,6 +176,74 @@ TEST_F(lay_cma, windows_that_are_gone_are_neither_written_nor_read)
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, remote, key.rkey()));
     EXPECT_EQ(data, std::vector<std::byte>(100, std::byte{7}));
     EXPECT_FALSE(imported(bytes));
+}
+
+// Of one round after the other: the owner has told the key of a window; the peer has used it; its operations fail.
+struct window_that_ends {
+    shm_key key;
+    std::uint64_t remote;
+    std::atomic<unsigned> told, used, failed;
+    std::atomic<unsigned> num_spoiled; // windows that came in the place and were written to
+};
+
+constexpr unsigned num_ends = 40;
+
+// Blocks of several hundred calls of the kernel.
+spec_ptr many_blocks()
+{
+    return spec::strided(spec::block(64), {{20'000, 88}});
+}
+
+// Ends each window while the peer copies, and at once makes one with a record in the same place.
+void end_windows(window_that_ends& shown)
+{
+    const auto wait_for = [](const std::atomic<unsigned>& step, unsigned round) {
+        return wait_until([&] { return step.load() >= round; });
+    };
+    for (unsigned round = 1; round <= num_ends; ++round) {
+        auto ending  = std::make_unique<application_window>(*many_blocks(), 1);
+        shown.key    = ending->key();
+        shown.remote = ending->remote();
+        const spec_memory kept(*many_blocks(),
+                               2); // a put that is under way may still write to the memory of the window
+        ending->bind_to(kept);
+        shown.told = round;
+        ASSERT_TRUE(wait_for(shown.used, round));
+        ending.reset();
+        const application_window other(*many_blocks(), 3);
+        ASSERT_EQ(other.key().record_offset, shown.key.record_offset);
+        ASSERT_TRUE(wait_for(shown.failed, round));
+        shown.num_spoiled += other.difference().empty() ? 0 : 1;
+    }
+}
+
+TEST_F(lay_cma, another_window_in_the_place_of_the_record_is_neither_written_nor_read)
+{
+    logs().allow("lay_cma");
+    auto& shown = shared<window_that_ends>();
+    forked_process owner([&](forked_process& self) {
+        self.ready();
+        end_windows(shown);
+    });
+    const auto expected = spec_memory(*many_blocks(), 2).gather();
+    std::vector<std::byte> data(expected.size());
+    const auto iov = iov_of(data.data(), data.size());
+    for (unsigned round = 1; round <= num_ends; ++round) {
+        ASSERT_TRUE(wait_until([&] { return shown.told.load() >= round; }));
+        const imported key(shown.key);
+        ASSERT_TRUE(key);
+        const auto copy = [&] {
+            return round % 2 == 0 ? uct_ep_put_zcopy(ep, &iov, 1, shown.remote, key.rkey(), nullptr)
+                                  : get_status(ep, iov, shown.remote, key.rkey());
+        };
+        for (auto status = copy(); status == UCS_OK; status = copy()) {
+            EXPECT_TRUE(round % 2 == 0 || data == expected) << "round " << round << ": bytes of another window";
+            shown.used = round;
+        }
+        shown.failed = round;
+    }
+    EXPECT_EQ(owner.join(), 0);
+    EXPECT_EQ(shown.num_spoiled, 0u);
 }
 
 TEST_F(lay_cma, a_window_that_was_withdrawn_gets_another_key)
