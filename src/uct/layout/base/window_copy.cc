@@ -1,7 +1,6 @@
 #include "window_copy.h"
 
 #include "ucs/layout/walk.h"
-#include "ucs/window/foreign_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -148,7 +147,13 @@ bool move_counted(const transfer_side& to, const transfer_side& from, std::size_
     return true;
 }
 
-// The memory of other processes, if the range touches some that they have there, and no window of this process.
+std::optional<refused_range> copied(bool is_done, const void* address, std::size_t length)
+{
+    return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
+}
+
+} // namespace
+
 const foreign_memory* foreign_at(const void* address, std::size_t length)
 {
     const window_registry& registry   = window_registry::instance();
@@ -156,13 +161,6 @@ const foreign_memory* foreign_at(const void* address, std::size_t length)
     return other != nullptr && other->touches(address, length) && !registry.holds_windows(address, length) ? other
                                                                                                            : nullptr;
 }
-
-std::optional<refused_range> copied(bool is_done, const void* address, std::size_t length)
-{
-    return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
-}
-
-} // namespace
 
 bool is_plain(const void* address, std::size_t length)
 {

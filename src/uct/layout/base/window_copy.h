@@ -6,6 +6,7 @@
 #include "failure.h"
 
 #include "ucs/pack/pack_plan.h"
+#include "ucs/window/foreign_memory.h"
 #include "ucs/window/window.h"
 
 #include <cstddef>
@@ -21,6 +22,9 @@ struct refused_range {
     const char* reason;
 };
 
+// The memory of other processes, if the range touches some that they have there, and no window of this process. May
+// take a lock, so not in a reader section.
+const foreign_memory* foreign_at(const void* address, std::size_t length);
 // Whether the range is neither in the arena nor in windows of other processes.
 bool is_plain(const void* address, std::size_t length);
 

@@ -17,8 +17,9 @@
 #include "uct/layout/base/iface.h"
 #include "uct/layout/base/window_copy.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <type_traits>
 
 namespace ucxl
 {
@@ -45,6 +46,12 @@ private:
         return Access::refusal_of(window);
     }
 
+    static ucs_status_t refuse(failure_kind kind, std::uint64_t remote, std::size_t length, const char* reason)
+    {
+        report_failure({kind, Access::name, remote, length, reason, false});
+        return UCS_ERR_INVALID_ADDR;
+    }
+
     // `access` moves the bytes between the window and the local side, whose traffic `count` counts.
     template <auto access, auto count, typename Buffer>
     static ucs_status_t move(failure_kind kind, Buffer* buffer, std::size_t length, std::uint64_t remote,
@@ -53,6 +60,16 @@ private:
         if (length == 0) {
             return UCS_OK;
         }
+        const foreign_memory* const foreign = foreign_at(buffer, length);
+        return foreign == nullptr ? move_own<access, count>(kind, buffer, length, remote, rkey)
+                                  : move_foreign<access, count>(*foreign, kind, buffer, length, remote, rkey);
+    }
+
+    // With a local side that is of this process.
+    template <auto access, auto count, typename Buffer>
+    static ucs_status_t move_own(failure_kind kind, Buffer* buffer, std::size_t length, std::uint64_t remote,
+                                 uct_rkey_t rkey)
+    {
         const imported_window& window = window_of(rkey);
         const char* reason            = refusal_of(window, remote, length);
         if (reason == nullptr) {
@@ -65,9 +82,37 @@ private:
                 (local->traffic->*count)(length);
             }
         }
-        if (reason != nullptr) {
-            report_failure({kind, Access::name, remote, length, reason, false});
-            return UCS_ERR_INVALID_ADDR;
+        return reason == nullptr ? UCS_OK : refuse(kind, remote, length, reason);
+    }
+
+    // With a local side that is a window of another process, which only a device reaches: through a buffer.
+    template <auto access, auto count, typename Buffer>
+    static ucs_status_t move_foreign(const foreign_memory& foreign, failure_kind kind, Buffer* buffer,
+                                     std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        if (const char* const reason = refusal_of(window_of(rkey), remote, length)) {
+            return refuse(kind, remote, length, reason); // before any part was moved
+        }
+        constexpr bool is_put         = std::is_const_v<Buffer>;
+        constexpr const char* lost    = "have a local side in another process that the device cannot reach";
+        constexpr std::size_t longest = 32 << 10;
+        alignas(64) std::array<std::byte, longest> part;
+        for (std::size_t at = 0; at < length; at += part.size()) {
+            const std::size_t size = std::min(length - at, part.size());
+            if constexpr (is_put) {
+                if (!foreign.read(static_cast<const std::byte*>(buffer) + at, size, part.data())) {
+                    return refuse(kind, remote, length, lost);
+                }
+            }
+            const auto status = move_own<access, count>(kind, part.data(), size, remote + at, rkey);
+            if (status != UCS_OK) {
+                return status;
+            }
+            if constexpr (!is_put) {
+                if (!foreign.write(static_cast<std::byte*>(buffer) + at, size, part.data())) {
+                    return refuse(kind, remote, length, lost);
+                }
+            }
         }
         return UCS_OK;
     }

@@ -3,6 +3,7 @@
 #include "device_fabric.h"
 #include "remote_key.h"
 #include "scenario.h"
+#include "side.h"
 #include "strided_window.h"
 #include "transports.h"
 
@@ -78,12 +79,18 @@ struct described_memory {
     }
 };
 
-ucs_status_t put(session& session, const described_memory& memory, const imported_memory& imported, std::size_t length,
-                 const remote_key& target)
+ucp_request_param_t with_handle(const imported_memory& imported)
 {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
     param.memh         = imported.get();
+    return param;
+}
+
+ucs_status_t put(session& session, const described_memory& memory, const imported_memory& imported, std::size_t length,
+                 const remote_key& target)
+{
+    const auto param = with_handle(imported);
     const auto status =
         session.wait(ucp_put_nbx(session.endpoint(), memory.address, length, target.address(), target.get(), &param));
     const ucp_request_param_t plain{};
@@ -175,6 +182,49 @@ const scenario fresh("export.fresh", moved_from_fresh_memory);
 
 const scenario moving("export.move", moved_by_the_dpu);
 
+// The DPU is on the same host, so a CPU of the DPU reaches shared memory of the host. The other side is a window that
+// no CPU reaches.
+void moved_within_the_host(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        window.fill(1);
+        side shared(session, {.kind = side_kind::shared, .seed = 2}, shape.length());
+        session.exchange(described(window.get().memh(), window.address()));
+        bytes key;
+        append_key(key, context.get(), shared.memh(), shared.buffer());
+        session.exchange(key);
+        session.barrier(); // put
+        shared.expect_message(strided_window::message(shape.length(), 1));
+        shared.verify();
+        shared.put_message(strided_window::message(shape.length(), 2));
+        session.barrier();
+        session.barrier(); // got
+        window.verify(2, "what the DPU has got");
+        shared.verify();
+    } else {
+        const described_memory window(session.exchange({}));
+        const bytes key                 = session.exchange({});
+        std::span<const std::byte> rest = key;
+        const remote_key shared(session.endpoint(), rest);
+        const imported_memory imported(context.get(), window.packed);
+        check_ok(imported.status(), "import of a window");
+        check_ok(put(session, window, imported, shape.length(), shared), "put from the window");
+        session.barrier();
+        session.barrier();
+        const auto param = with_handle(imported);
+        check_ok(session.wait(ucp_get_nbx(session.endpoint(), window.address, shape.length(), shared.address(),
+                                          shared.get(), &param)),
+                 "get into the window");
+        session.barrier();
+    }
+    session.close();
+}
+
+const scenario moving_within("export.move_within", moved_within_the_host);
+
 // After the host has unmapped it, the DPU cannot reach the memory, whatever it still has. What it then imports anew
 // works.
 void lost_after_unmap(const peer_arguments& arguments)
@@ -248,14 +298,6 @@ void sent_by_the_dpu(const peer_arguments& arguments)
 const scenario sending("export.send", sent_by_the_dpu);
 
 constexpr std::size_t short_lengths[] = {1, 8, 65, 500, 4000, 20000, shape.length()};
-
-ucp_request_param_t with_handle(const imported_memory& imported)
-{
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
-    param.memh         = imported.get();
-    return param;
-}
 
 // The device does not reach a window that the host has unmapped. UCP has no way to fail when the CPU copies a short
 // message: it carries zeros, and the failure is counted and logged. Where UCP has the card gather it, it fails.
@@ -702,6 +744,16 @@ TEST_P(exported_memory, may_be_registered_in_chunks)
     config.variables.emplace_back("UCX_IB_REG_MT_CHUNK", "8k");
     // With relaxed order UCX 1.18.1 takes the one registration for chunks that it could not make so, and dies with it.
     config.variables.emplace_back("UCX_IB_PCI_RELAXED_ORDERING", "n");
+    EXPECT_EQ(run(config)["keys_left"], 0);
+}
+
+TEST_P(exported_memory, is_moved_to_and_from_shared_memory_of_the_host)
+{
+    const std::string tls = std::string(GetParam()) + ",lay_shm";
+    auto config           = export_config("export.move_within", tls.c_str());
+    // So that puts and gets go by lay_shm alone.
+    config.variables.emplace_back("UCX_LAY_SHM_BW", "1000GBs");
+    config.variables.emplace_back("UCX_MAX_RMA_RAILS", "1");
     EXPECT_EQ(run(config)["keys_left"], 0);
 }
 
