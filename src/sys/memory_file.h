@@ -22,6 +22,9 @@ result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int se
 // Whether a file is in memory only, and not of a device: of tmpfs or hugetlbfs.
 bool is_in_memory(const struct stat& file, const struct statfs& system);
 
+// Whether the file can never become shorter (F_SEAL_SHRINK), so that all of a mapping can always be touched.
+bool keeps_its_length(const owned_fd& file);
+
 // Bytes of the pages of such a file: those of hugetlbfs are longer.
 std::uint64_t page_length_of(const struct stat& file, const struct statfs& system);
 

@@ -94,12 +94,6 @@ std::uint64_t peer_file::page_length() const
     return is_known ? page_length_of(status, system) : ucxl::page_length();
 }
 
-bool peer_file::keeps_its_length() const
-{
-    const int seals = fcntl(_file.get(), F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-}
-
 result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length)
 {
     return map_kept_pages(file, offset, length, PROT_READ | PROT_WRITE);

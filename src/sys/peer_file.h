@@ -30,8 +30,7 @@ public:
     int fd() const { return _file.get(); }
     std::uint64_t length() const;      // bytes, at this moment
     std::uint64_t page_length() const; // bytes
-    // Whether the file can never become shorter, so that all of a mapping can always be touched.
-    bool keeps_its_length() const;
+    bool keeps_its_length() const { return ucxl::keeps_its_length(_file); }
     // Fills all of `bytes`. Returns false if the file has fewer bytes there.
     bool read(std::uint64_t offset, std::span<std::byte> bytes) const { return read_all(_file, offset, bytes); }
 

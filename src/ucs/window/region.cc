@@ -153,14 +153,15 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
                                                  "offset {} on",
                                                  length, first, offset));
     }
-    // Peers look whether it is sealed.
+    // Peers look whether it is sealed, too.
     static_cast<void>(fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK));
-    made->_origin      = region_origin::caller;
-    made->_start       = start;
-    made->_length      = length;
-    made->_device      = status.st_dev;
-    made->_inode       = status.st_ino;
-    made->_file_offset = offset;
+    made->_keeps_its_length = ucxl::keeps_its_length(made->_file);
+    made->_origin           = region_origin::caller;
+    made->_start            = start;
+    made->_length           = length;
+    made->_device           = status.st_dev;
+    made->_inode            = status.st_ino;
+    made->_file_offset      = offset;
     return made;
 }
 

@@ -4,7 +4,7 @@
 //
 // The file of a region never becomes shorter (F_SEAL_SHRINK), so whoever maps it can touch all of it for as long as the
 // mapping lasts. Files of the caller that cannot be sealed are the exception: peers guard their mappings of these
-// (sys/guarded_range.h).
+// (sys/guarded_range.h), and the owner touches its own mapping only where its program asks for it.
 //
 // Example:
 //     auto memory = region::allocate(1 << 30, {.huge_pages = huge_pages_option::possible});    // result<region_ptr>
@@ -79,6 +79,8 @@ public:
     std::uint64_t device() const { return _device; } // of the file, as stat(2) tells it
     std::uint64_t inode() const { return _inode; }
     std::uint64_t file_offset() const { return _file_offset; } // of the first byte
+    // False: the file is the caller's and may become shorter, and touching what it does not have ends the process.
+    bool keeps_its_length() const { return _keeps_its_length; }
     bool holds(const void* address, std::uint64_t length) const
     {
         const std::uint64_t into = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(_start);
@@ -105,6 +107,7 @@ private:
     std::uint64_t _device      = 0;
     std::uint64_t _inode       = 0;
     std::uint64_t _file_offset = 0;
+    bool _keeps_its_length     = true;
     mutable std::atomic<bool> _is_withdrawn{false};
 };
 

@@ -87,13 +87,20 @@ bool is_worth_key(const void* address, std::size_t length)
     return length >= min_shared_once && length / min_bytes_of_entry >= described->entries().size();
 }
 
+// The owner takes no part where touching its own memory could end it.
+bool may_lose_memory(const imported_window& window)
+{
+    const reader_section section;
+    return sources_of(window).may_lose_memory;
+}
+
 } // namespace
 
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
 {
     const offered_passes* const passes = passes_of_owner(window);
     if (length < lay_shm_limits().min_shared || passes == nullptr || !is_worth_key(buffer, length) ||
-        !passes->is_next_worth_offering()) {
+        may_lose_memory(window) || !passes->is_next_worth_offering()) {
         return std::nullopt;
     }
     try {
@@ -218,7 +225,7 @@ turn take_part(found_pass& pass)
     const reader_section section;
     const window* const own = find_own(request);
     if (own == nullptr || own->generation() != generation || !own->binding().is_shared() ||
-        own->binding().is_withdrawn()) {
+        own->binding().is_withdrawn() || !own->binding().keeps_its_length()) {
         return {0, true};
     }
     const auto here = resolve(section, reinterpret_cast<const void*>(request.owner_address), request.length);

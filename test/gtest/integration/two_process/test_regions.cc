@@ -260,6 +260,40 @@ void cut_off_in_huge_pages(const peer_arguments& arguments)
     lost(arguments, origin::huge, [](shared_rows& rows) { check(ftruncate(rows.file, 0) == 0, "ftruncate"); });
 }
 
+// Role 1 makes progress while role 0 uses its memory, so it would take part in long operations. But the system ends a
+// process that touches what its own file does not have any more.
+void cut_off_while_its_owner_makes_progress(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    {
+        shared_rows own(context.get(), origin::posix);
+        own.fill(test_pattern(length, 1));
+        const bytes key = session.exchange(own.key(session));
+        if (arguments.plays(1)) {
+            session.barrier();
+            check(ftruncate(own.file, 4096) == 0, "ftruncate");
+            session.barrier();
+        } else {
+            std::span<const std::byte> rest = key;
+            const remote_key other(session.endpoint(), rest);
+            const auto put_often = [&](ucs_status_t wanted) {
+                for (unsigned i = 0; i < 20; ++i) {
+                    const auto status = put(session, own.window->address(), other);
+                    check(status == wanted, "put {} ended with {}", i, ucs_status_string(status));
+                }
+            };
+            put_often(UCS_OK);
+            session.barrier();
+            session.barrier(); // the file is cut
+            put_often(UCS_ERR_INVALID_ADDR);
+        }
+        session.barrier();
+    }
+    session.close();
+}
+
 void released(const peer_arguments& arguments)
 {
     lost(arguments, origin::moved, [](shared_rows& rows) { rows.memories.clear(); });
@@ -433,6 +467,7 @@ const scenario over_huge("regions.huge", [](const auto& with) { used_by_a_peer(w
 const scenario over_moved("regions.moved", [](const auto& with) { used_by_a_peer(with, origin::moved); });
 const scenario over_several("regions.several", [](const auto& with) { used_by_a_peer(with, origin::several); });
 const scenario of_cut_file("regions.cut_off", cut_off);
+const scenario of_file_cut_in_progress("regions.cut_in_progress", cut_off_while_its_owner_makes_progress);
 const scenario of_cut_huge_pages("regions.huge_cut_off", cut_off_in_huge_pages);
 const scenario of_released_memory("regions.released", released);
 const scenario with_fork("regions.forked", forked_meanwhile);
@@ -460,11 +495,18 @@ TEST_P(regions, in_a_file_that_is_cut_off_fail_operations_and_no_process)
     EXPECT_PAIR(config);
 }
 
+TEST_P(regions, in_a_file_that_is_cut_off_do_not_end_an_owner_that_makes_progress)
+{
+    auto config                   = config_for(GetParam(), "regions.cut_in_progress", 1);
+    config.expected[0].any_output = true; // the failures are logged
+    EXPECT_PAIR(config);
+}
+
 // Huge pages that nobody has set aside are not there, and setting them aside is the administrator's.
 TEST_P(regions, in_huge_pages_of_a_file_are_used_by_a_peer_and_may_be_cut_off)
 {
-    void* const two_sides = mmap(nullptr, 2 * memory_length, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    void* const two_sides =
+        mmap(nullptr, 2 * memory_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
     if (two_sides == MAP_FAILED) {
         GTEST_SKIP() << "this machine has no 8 MiB of huge pages set aside (vm.nr_hugepages)";
     }

@@ -9,8 +9,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <thread>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -318,6 +322,32 @@ TEST_F(posted_to_self, a_window_that_its_owner_took_back_is_not_touched)
     withdraw_exported_window(target->address());
     EXPECT_EQ(num_taken(), 0u);
     EXPECT_TRUE(target->is_as_expected());
+}
+
+// Nothing guards an owner's own memory.
+TEST_F(posted_to_self, memory_in_a_file_that_may_become_shorter_is_left_to_the_requester)
+{
+    const std::uint64_t length = source->length();
+    const owned_fd file(memfd_create("unsealed", MFD_CLOEXEC)); // without MFD_ALLOW_SEALING: as a file of shm_open()
+    ASSERT_EQ(0, ftruncate(file.get(), static_cast<off_t>(length)));
+    const auto shown  = must(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
+    const auto memory = must(region::share(shown.start(), length, file.get(), 0));
+    ASSERT_TRUE(region_table::instance().add(memory).has_value());
+    const auto plan          = must(pack_plan::compile(must(build(*spec::block(length)))));
+    window* const own        = must(window_registry::instance().create({plan, {shown.start()}}));
+    request.owner_address    = reinterpret_cast<std::uintptr_t>(own->address());
+    request.owner_generation = export_window(own->address()).generation;
+    EXPECT_EQ(num_taken(), 0u);
+    {
+        const imported back(request.key), key(export_window(own->address()));
+        const auto iov = iov_of(source->address(), length);
+        ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, request.owner_address, key.rkey(), nullptr));
+        EXPECT_EQ(0, std::memcmp(shown.start(), source->gather(0, length).data(), length));
+        EXPECT_FALSE(offer_to_share(*key.get(), source->address(), length));
+        const imported sealed(export_window(target->address()));
+        EXPECT_TRUE(offer_to_share(*sealed.get(), source->address(), length));
+    }
+    window_registry::instance().destroy(own);
 }
 
 TEST_F(shared_passes, are_for_long_operations_between_used_windows_of_the_library)
