@@ -6,6 +6,7 @@
 #pragma once
 
 #include "error.h"
+#include "kept_fd.h"
 #include "mapping.h"
 #include "memory_file.h"
 
@@ -30,14 +31,14 @@ public:
     int fd() const { return _file.get(); }
     std::uint64_t length() const;      // bytes, at this moment
     std::uint64_t page_length() const; // bytes
-    bool keeps_its_length() const { return ucxl::keeps_its_length(_file); }
+    bool keeps_its_length() const { return ucxl::keeps_its_length(_file.file()); }
     // Fills all of `bytes`. Returns false if the file has fewer bytes there.
-    bool read(std::uint64_t offset, std::span<std::byte> bytes) const { return read_all(_file, offset, bytes); }
+    bool read(std::uint64_t offset, std::span<std::byte> bytes) const { return read_all(_file.file(), offset, bytes); }
 
 private:
     explicit peer_file(owned_fd file) : _file(std::move(file)) {}
 
-    owned_fd _file;
+    kept_fd _file;
 };
 
 // Maps `length` bytes from `offset` on, which is at a page boundary, for reading and writing. Errors: invalid_param

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -154,10 +155,15 @@ bool may_share_memory(const process_identity& own, const process_identity& other
 namespace
 {
 
+bool is_over(const process_status& status)
+{
+    return status.state == 'Z' || status.state == 'X';
+}
+
 bool runs(pid_t thread)
 {
     const auto status = status_of_process(thread);
-    return status && status->state != 'Z' && status->state != 'X';
+    return status && !is_over(*status);
 }
 
 // What getdents64(2) fills in, before the name.
@@ -206,20 +212,34 @@ std::optional<pid_t> other_thread_of(pid_t pid)
     return found;
 }
 
-watched_process::watched_process(pid_t pid) : _pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))
+watched_process::watched_process(pid_t pid)
+    : _pid(pid), _pidfd(owned_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))))
 {
+    if (const auto status = status_of_process(pid)) {
+        _start_time = status->start_time;
+    }
 }
 
 bool watched_process::is_alive() const
 {
     pollfd ended{_pidfd.get(), POLLIN, 0};
-    return _pidfd && poll(&ended, 1, 0) == 0;
+    return _pidfd.is_there() && poll(&ended, 1, 0) == 0;
 }
 
+// Another file may have the number of the descriptor, and be readable. So /proc has to agree, and is asked where the
+// descriptor is not there. It may be that no file can be opened now.
 bool watched_process::has_ended() const
 {
     pollfd ended{_pidfd.get(), POLLIN, 0};
-    return _pidfd && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;
+    const bool is_there = _pidfd.is_there();
+    if (!_pidfd || (is_there && poll(&ended, 1, 0) == 0)) {
+        return false;
+    }
+    if (const auto status = status_of_process(_pid)) {
+        const bool is_another = _start_time != 0 && status->start_time != _start_time;
+        return is_another || (is_over(*status) && !other_thread_of(_pid)); // the first thread may end before others
+    }
+    return is_there || (kill(_pid, 0) != 0 && errno == ESRCH);
 }
 
 result<watched_memory> watched_memory::open(pid_t pid)
@@ -234,12 +254,14 @@ result<watched_memory> watched_memory::open(pid_t pid)
 }
 
 // The file stays that of the memory for which it was opened, and is empty when that has ended. Of memory that is there,
-// the first page is none: it cannot be read, which costs less than reading one.
+// the first page is none: it cannot be read, which costs less than reading one. Where it can, another file may have the
+// number of the descriptor.
 bool watched_memory::has_ended() const noexcept
 {
     std::byte byte;
     const ssize_t count = pread(_file.get(), &byte, 1, 0);
-    return count != 1 && (count == 0 || errno != EIO);
+    const bool is_none  = count < 0 && errno == EIO;
+    return !is_none && (count != 1 || !_file.is_there());
 }
 
 } // namespace ucxl

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "error.h"
-#include "fd.h"
+#include "kept_fd.h"
 
 #include <cstdint>
 #include <optional>
@@ -59,15 +59,17 @@ public:
     // The process that has the number now, if any.
     explicit watched_process(pid_t pid);
 
-    // False also where the kernel cannot tell (before Linux 5.3).
+    // False also where the kernel cannot tell: before Linux 5.3, and if the program has closed the descriptor.
     bool is_alive() const;
-    // False also where the kernel cannot tell.
+    // False also where the kernel could not tell from the beginning.
     bool has_ended() const;
-    // Whether the kernel can tell.
+    // Whether the kernel could tell in the beginning.
     bool is_watched() const { return static_cast<bool>(_pidfd); }
 
 private:
-    owned_fd _pidfd;
+    pid_t _pid;
+    kept_fd _pidfd;
+    std::uint64_t _start_time = 0;
 };
 
 // The memory that a process had at one moment. It ends when the process does, and also when that becomes another
@@ -86,7 +88,7 @@ public:
 private:
     explicit watched_memory(owned_fd file) : _file(std::move(file)) {}
 
-    owned_fd _file;
+    kept_fd _file;
 };
 
 } // namespace ucxl

@@ -52,14 +52,12 @@ bool shows_file(std::uint64_t start, std::uint64_t end, const struct stat& file,
 
 } // namespace
 
-result<void> region::learn_file()
+result<void> region::keep(owned_fd file)
 {
-    struct stat status{};
-    if (fstat(_file.get(), &status) != 0) {
+    _file = kept_fd(std::move(file));
+    if (!_file) {
         return fail(errc::invalid_param, std::format("the file of shared memory: {}", std::strerror(errno)));
     }
-    _device = status.st_dev;
-    _inode  = status.st_ino;
     return {};
 }
 
@@ -89,7 +87,8 @@ result<region_ptr> region::allocate(std::uint64_t length, const region_options& 
         length = round_to_huge_pages(length);
     }
     std::shared_ptr<region> made(new region);
-    made->_file = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+    auto file = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+    UCXL_TRY(made->keep(std::move(file)));
     made->_mapping =
         UCXL_TRY(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, made->_file.get(), 0, options.alignment));
     if (options.numa_node >= 0) {
@@ -103,7 +102,6 @@ result<region_ptr> region::allocate(std::uint64_t length, const region_options& 
     }
     made->_start  = made->_mapping.start();
     made->_length = length;
-    UCXL_TRY(made->learn_file());
     return made;
 }
 
@@ -139,7 +137,7 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
 {
     const auto first = reinterpret_cast<std::uintptr_t>(start);
     std::shared_ptr<region> made(new region);
-    made->_file = above_standard_ones(owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+    made->_file = kept_fd(above_standard_ones(owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0))));
     struct stat status{};
     struct statfs system{};
     if (!made->_file || fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
@@ -155,12 +153,10 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     }
     // Peers look whether it is sealed, too.
     static_cast<void>(fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK));
-    made->_keeps_its_length = ucxl::keeps_its_length(made->_file);
+    made->_keeps_its_length = ucxl::keeps_its_length(made->_file.file());
     made->_origin           = region_origin::caller;
     made->_start            = start;
     made->_length           = length;
-    made->_device           = status.st_dev;
-    made->_inode            = status.st_ino;
     made->_file_offset      = offset;
     return made;
 }
@@ -176,11 +172,10 @@ result<region_ptr> region::move(std::byte* start, std::uint64_t length, huge_pag
     std::shared_ptr<region> made(new region);
     auto moved         = UCXL_TRY(move_into_file(start, length, huge_pages != huge_pages_option::never));
     made->_origin      = region_origin::moved; // from here on the memory goes back with the object
-    made->_file        = std::move(moved.file);
     made->_start       = moved.start;
     made->_length      = moved.length;
     made->_file_offset = moved.offset;
-    UCXL_TRY(made->learn_file());
+    UCXL_TRY(made->keep(std::move(moved.file)));
     return made;
 }
 
@@ -189,17 +184,18 @@ region::~region()
     withdraw();
 }
 
-// Once: later, other things may be at these addresses.
+// Once: later, other things may be at these addresses. Without the descriptor the memory stays shared: a file that has
+// its number would show other bytes there.
 void region::withdraw() const noexcept
 {
-    if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved) {
+    if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved && _file.is_there()) {
         make_private(_start, _length, _file.get(), _file_offset);
     }
 }
 
 void region::take_from_parent() const noexcept
 {
-    if (_origin == region_origin::moved && !_is_withdrawn.exchange(true)) {
+    if (_origin == region_origin::moved && !_is_withdrawn.exchange(true) && _file.is_there()) {
         make_private_in_child(_start, _length, _file.get(), _file_offset);
     }
 }
@@ -207,7 +203,7 @@ void region::take_from_parent() const noexcept
 void region::withdraw_in_child() const noexcept
 {
     _is_withdrawn.store(true);
-    _file = {};
+    _file.close();
 }
 
 // Never destroyed: destructors that run later may look for regions.

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "sys/error.h"
-#include "sys/fd.h"
+#include "sys/kept_fd.h"
 #include "sys/mapping.h"
 
 #include <atomic>
@@ -76,8 +76,8 @@ public:
     std::byte* start() const { return _start; }
     std::uint64_t length() const { return _length; } // bytes
     int fd() const { return _file.get(); }
-    std::uint64_t device() const { return _device; } // of the file, as stat(2) tells it
-    std::uint64_t inode() const { return _inode; }
+    std::uint64_t device() const { return _file.device(); } // of the file, as stat(2) tells it
+    std::uint64_t inode() const { return _file.inode(); }
     std::uint64_t file_offset() const { return _file_offset; } // of the first byte
     // False: the file is the caller's and may become shorter, and touching what it does not have ends the process.
     bool keeps_its_length() const { return _keeps_its_length; }
@@ -97,15 +97,13 @@ public:
 
 private:
     region() = default;
-    result<void> learn_file();
+    result<void> keep(owned_fd file);
 
-    mutable owned_fd _file;
+    mutable kept_fd _file;
     owned_mapping _mapping; // nothing if the memory is the caller's
     region_origin _origin      = region_origin::library;
     std::byte* _start          = nullptr;
     std::uint64_t _length      = 0;
-    std::uint64_t _device      = 0;
-    std::uint64_t _inode       = 0;
     std::uint64_t _file_offset = 0;
     bool _keeps_its_length     = true;
     mutable std::atomic<bool> _is_withdrawn{false};

@@ -1,5 +1,6 @@
 #include "is_mapped.h"
 #include "sys/fd.h"
+#include "sys/kept_fd.h"
 #include "sys/mapping.h"
 #include "sys/rollback.h"
 
@@ -49,6 +50,30 @@ TEST(owned_fd, does_not_close_what_it_released)
     }
     EXPECT_TRUE(is_open(fd));
     close(fd);
+}
+
+TEST(kept_fd, closes_its_own_file_and_no_other_that_has_its_number)
+{
+    int number = -1;
+    {
+        const kept_fd file(owned_fd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
+        ASSERT_TRUE(file.is_there());
+        number = file.get();
+    }
+    EXPECT_FALSE(is_open(number));
+    {
+        kept_fd file(owned_fd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
+        number = file.get();
+        const owned_fd other(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+        ASSERT_EQ(dup3(other.get(), number, O_CLOEXEC), number);
+        EXPECT_FALSE(file.is_there());
+        EXPECT_TRUE(file);
+        file = {};
+        EXPECT_FALSE(file);
+    }
+    EXPECT_TRUE(is_open(number));
+    close(number);
+    EXPECT_FALSE(kept_fd(owned_fd{}));
 }
 
 TEST(owned_mapping, unmaps_what_it_still_has)

@@ -102,6 +102,53 @@ TEST(watched_process, is_alive_until_it_ends)
     EXPECT_FALSE(watched_process(child).has_ended()) << "it cannot tell";
 }
 
+// The number that the next file gets.
+int next_number()
+{
+    const int number = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    close(number);
+    return number;
+}
+
+// As in a program that closes all descriptors, also those that it did not open.
+TEST(watched_process, lives_whatever_file_gets_the_number_of_the_descriptor)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        std::_Exit(0);
+    }
+    const int number = next_number();
+    {
+        const watched_process watched(child);
+        const owned_fd other(open("/dev/zero", O_RDONLY | O_CLOEXEC)); // always readable
+        EXPECT_TRUE(watched.is_alive());
+        ASSERT_EQ(dup3(other.get(), number, O_CLOEXEC), number);
+        EXPECT_FALSE(watched.is_alive()) << "it cannot tell";
+        EXPECT_FALSE(watched.has_ended());
+        close(number);
+        EXPECT_FALSE(watched.has_ended());
+        ASSERT_EQ(dup3(other.get(), number, O_CLOEXEC), number);
+        ASSERT_EQ(kill(child, SIGKILL), 0);
+        waitpid(child, nullptr, 0);
+        EXPECT_FALSE(watched.is_alive());
+        EXPECT_TRUE(watched.has_ended());
+    }
+    EXPECT_EQ(close(number), 0) << "it stays open";
+}
+
+TEST(watched_memory, has_ended_if_another_file_has_the_number_of_the_descriptor)
+{
+    const int number = next_number();
+    const auto own   = watched_memory::open(getpid());
+    ASSERT_TRUE(own.has_value());
+    ASSERT_FALSE(own->has_ended());
+    const owned_fd other(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(dup3(other.get(), number, O_CLOEXEC), number);
+    EXPECT_TRUE(own->has_ended()) << "it cannot tell";
+    close(number);
+}
+
 TEST(process_identity, is_that_of_the_process_and_of_no_other)
 {
     const auto own = process_identity::own();

@@ -1,5 +1,6 @@
 #include "process_page.h"
 
+#include "sys/kept_fd.h"
 #include "sys/memory_file.h"
 
 #include <array>
@@ -20,24 +21,33 @@ namespace ucxl
 namespace
 {
 
-// The descriptors of this process's pages, which stay open so that others find them.
-constinit std::array<std::atomic<int>, 4> open_files{-1, -1, -1, -1};
+struct open_page {
+    std::atomic<bool> is_taken{false};
+    kept_fd file;
+};
+
+// The descriptors of this process's pages, which stay open so that others find them. Never destroyed.
+std::span<open_page> open_pages()
+{
+    static auto& all = *new std::array<open_page, 4>;
+    return all;
+}
 
 void close_all()
 {
-    for (auto& file : open_files) {
-        if (const int fd = file.exchange(-1); fd >= 0) {
-            close(fd);
-        }
+    for (open_page& page : open_pages()) {
+        page.file.close();
+        page.is_taken = false;
     }
 }
 
-void keep_open(int fd)
+void keep_open(owned_fd file)
 {
     // A child would show its parent's figures as its own.
     [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, close_all);
-    for (auto& file : open_files) {
-        if (int unused = -1; file.compare_exchange_strong(unused, fd)) {
+    for (open_page& page : open_pages()) {
+        if (!page.is_taken.exchange(true)) {
+            page.file = kept_fd(std::move(file));
             return;
         }
     }
@@ -90,7 +100,7 @@ void* make_process_page(const char* name, std::size_t length) noexcept
     if (mapped == MAP_FAILED) {
         return nullptr;
     }
-    keep_open(file.release());
+    keep_open(std::move(file));
     return mapped;
 }
 

@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ucxl
@@ -32,27 +31,11 @@ std::uint64_t round_up(std::uint64_t length, std::uint64_t to)
 result<std::unique_ptr<record_file>> record_file::create()
 {
     std::unique_ptr<record_file> file(new record_file);
-    file->_file = UCXL_TRY(make_memory_file("ucx_layout_keys", 0, F_SEAL_SHRINK));
-    struct stat status{};
-    if (fstat(file->_file.get(), &status) != 0) {
+    file->_file = kept_fd(UCXL_TRY(make_memory_file("ucx_layout_keys", 0, F_SEAL_SHRINK)));
+    if (!file->_file) {
         return fail_errno("the file for remote keys");
     }
-    file->_device = status.st_dev;
-    file->_inode  = status.st_ino;
     return file;
-}
-
-record_file::~record_file()
-{
-    if (!has_descriptor()) {
-        _file.release(); // the program's own
-    }
-}
-
-bool record_file::has_descriptor() const noexcept
-{
-    struct stat status{};
-    return fstat(_file.get(), &status) == 0 && status.st_dev == _device && status.st_ino == _inode;
 }
 
 // The pages are allocated here, because a store for which there is no memory ends the process.

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "sys/error.h"
-#include "sys/fd.h"
+#include "sys/kept_fd.h"
 #include "sys/mapping.h"
 
 #include <cstddef>
@@ -31,14 +31,13 @@ class record_file
 public:
     // Errors: no_memory. Throws std::bad_alloc, as the other functions do.
     static result<std::unique_ptr<record_file>> create();
-    ~record_file();
     record_file(const record_file&)            = delete;
     record_file& operator=(const record_file&) = delete;
 
     // Whether the descriptor still is that of the file. If not, no peer finds the file that has not found it before.
-    bool has_descriptor() const noexcept;
+    bool has_descriptor() const noexcept { return _file.is_there(); }
     int fd() const { return _file.get(); }
-    std::uint64_t inode() const { return _inode; }
+    std::uint64_t inode() const { return _file.inode(); }
 
     // Writes the record and returns its offset. Errors: no_memory.
     result<std::uint64_t> add(std::span<const std::byte> record);
@@ -53,10 +52,8 @@ private:
     result<void> grow(std::uint64_t more);
     void write(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
 
-    owned_fd _file;
+    kept_fd _file;
     owned_mapping _pages; // of all of the file
-    std::uint64_t _device = 0;
-    std::uint64_t _inode  = 0;
     std::uint64_t _length = 0;
     std::map<std::uint64_t, std::uint64_t> _free; // offset -> length; neighbours are joined
 };

@@ -118,6 +118,19 @@ TEST(moved_memory, is_private_again_after_it_was_withdrawn)
     EXPECT_FALSE(is_readable(pages.start() + length / 2, 1)) << "nothing is mapped there a second time";
 }
 
+// As in a program that closes all descriptors, also those that it did not open.
+TEST(moved_memory, shows_no_other_file_that_has_the_descriptor_of_its_own)
+{
+    const private_pages memory;
+    auto made        = must(moved(memory.start()));
+    const int number = made->fd();
+    const auto zeros = must(make_memory_file("other", made->file_offset() + length, 0));
+    ASSERT_EQ(dup3(zeros.get(), number, O_CLOEXEC), number);
+    made.reset();
+    EXPECT_EQ(memory.start()[0], std::byte{1});
+    EXPECT_EQ(close(number), 0) << "it stays open";
+}
+
 TEST(moved_memory, can_be_a_block_of_the_heap_or_a_static_array)
 {
     static std::byte array[3 * 65536];
