@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 namespace ucxl
 {
@@ -151,14 +152,20 @@ posted_pass::state posted_pass::state_of_others() const
 
 bool posted_pass::pause(unsigned turns)
 {
-    constexpr unsigned spins = 2000; // as long as a piece takes, if the owner's thread runs
+    constexpr unsigned spins  = 2000; // as long as a piece takes, if the owner's thread runs
+    constexpr unsigned yields = 4000; // then the owner may need this core, and get none by a thread that only yields
+    constexpr timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
     if (turns < spins) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
         return true;
     }
-    sched_yield();
+    if (turns < spins + yields) {
+        sched_yield();
+    } else {
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &a_while, nullptr);
+    }
     return turns % 64 != 0;
 }
 

@@ -7,8 +7,11 @@
 #include "uct/layout/peer/board_file.h"
 #include "uct/layout/peer/pass_board.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -271,6 +274,28 @@ TEST_F(pass_boards, an_owner_that_is_killed_with_a_piece_leaves_it_to_the_reques
     EXPECT_EQ(take_all(pass), (pieces{0, 1}));
     owner.kill();
     EXPECT_EQ(finish(pass, true), pieces{2});
+}
+
+// The owner may need the core of a requester with a real-time priority, which gives it to no other thread by yielding.
+TEST_F(pass_boards, a_requester_that_waits_long_leaves_its_core)
+{
+    std::atomic<bool> is_taken{false};
+    std::atomic<pid_t> waiting{0};
+    std::thread requester([&] {
+        posted_pass pass(board, request_of(4));
+        is_taken.wait(false);
+        take_all(pass);
+        waiting = gettid();
+        EXPECT_EQ(finish(pass), pieces{});
+    });
+    std::optional<found_pass> found;
+    EXPECT_TRUE(wait_until([&] { return (found = look(board)).has_value(); }));
+    found->take();
+    is_taken = true;
+    is_taken.notify_one();
+    EXPECT_TRUE(wait_until([&] { return waiting != 0 && is_asleep(waiting); }));
+    found->end(true);
+    requester.join();
 }
 
 void fill_with_anything(pass_slot& slot, test::random& from)
