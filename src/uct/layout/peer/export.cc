@@ -14,6 +14,8 @@
 #include <mutex>
 #include <optional>
 
+#include <sys/random.h>
+
 namespace ucxl
 {
 
@@ -55,6 +57,14 @@ exported_window find_window(const void* address, shm_access access, std::size_t 
     }
     const window_binding& binding = window->binding();
     return {window->address(), window->length(), binding.plan, binding.bases, binding.regions, binding.attachment};
+}
+
+// A key of a window that ended must not find its number where its record was, whatever record is there now: so numbers
+// that are likely in a record are none of a window. Far from the last number, so that no window has 0.
+std::uint64_t random_generation()
+{
+    std::uint64_t number = 0;
+    return getrandom(&number, sizeof(number), 0) == sizeof(number) ? number / 2 : 0;
 }
 
 // One exporter per process: a forked child must not write into the file of its parent.
@@ -99,10 +109,11 @@ result<void> exporter::prepare()
     if (records != nullptr && owner.pid == own_pid() && records->has_descriptor()) {
         return {};
     }
-    auto file = UCXL_TRY(record_file::create());
-    auto made = add_board(*file);
-    records   = std::move(file);
-    owner     = process_identity::own();
+    auto file       = UCXL_TRY(record_file::create());
+    auto made       = add_board(*file);
+    records         = std::move(file);
+    owner           = process_identity::own();
+    last_generation = random_generation();
     // Without a board, peers do their passes alone. In a child, that of the parent stays mapped: a worker that the
     // child inherited may look at it.
     if (made) {

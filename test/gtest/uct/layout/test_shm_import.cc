@@ -9,6 +9,7 @@
 #include "uct/layout/base/failure.h"
 #include "uct/layout/shm/lay_shm.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -46,6 +47,22 @@ TEST_F(lay_shm, windows_are_mapped_once_and_kept_for_the_next_key)
     EXPECT_EQ(count_imports().idle, 1u);
     const imported again(key);
     EXPECT_EQ(again.get(), first);
+}
+
+// A number that is likely to be in a record of another window could be taken for that of a window that ended.
+TEST_F(lay_shm, numbers_of_windows_begin_elsewhere_in_each_process)
+{
+    const shared_window own(*words_with_gaps());
+    static_cast<void>(export_window(own.address()));
+    auto& generations = shared<std::array<std::uint64_t, 2>>();
+    for (auto& generation : generations) {
+        EXPECT_TRUE(holds_in_child([&] {
+            const shared_window target(*words_with_gaps());
+            generation = export_window(target.address()).generation;
+            return generation > UINT32_MAX;
+        }));
+    }
+    EXPECT_NE(generations[0], generations[1]);
 }
 
 TEST_F(lay_shm, keys_do_not_outlive_their_window)
