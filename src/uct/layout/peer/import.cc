@@ -661,6 +661,20 @@ bool is_published(const imported_window& imported)
     return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
+namespace
+{
+
+// In a reader section. A file that may become shorter is touched next.
+bool prepare_sources(const mapped_sources& sources)
+{
+    if (sources.may_lose_memory) {
+        guarded_range::renew_handler();
+    }
+    return !has_lost_memory(sources);
+}
+
+} // namespace
+
 // As in test/models/key_record.pml. Published is asked last, too: if the record is still that of the key, the counter
 // that was read before is that of its window.
 bool is_usable_now(const imported_window& imported)
@@ -669,17 +683,18 @@ try {
         return false;
     }
     bool is_present = false;
-    bool is_lost    = false;
+    bool is_ready   = false;
     {
         const reader_section section;
         const mapped_sources& sources = sources_of(imported);
         is_present                    = sources.binding == binding_of(imported);
-        if (sources.may_lose_memory && is_present) {
-            guarded_range::renew_handler();
-            is_lost = has_lost_memory(sources);
-        }
+        is_ready                      = is_present && prepare_sources(sources);
     }
-    return !is_lost && (is_present || importer::instance().follow(imported)) && is_published(imported);
+    if (!is_present && importer::instance().follow(imported)) {
+        const reader_section section;
+        is_ready = prepare_sources(sources_of(imported));
+    }
+    return is_ready && is_published(imported);
 } catch (const std::bad_alloc&) {
     return false;
 }

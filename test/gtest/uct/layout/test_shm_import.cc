@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -383,6 +384,32 @@ TEST_F(windows_over_unsealed_memory, fail_atomics_that_meet_the_cut)
     EXPECT_EQ(UCS_INPROGRESS,
               uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &fetched, remote, key.rkey(), &completion));
     EXPECT_EQ(completion.status, UCS_ERR_INVALID_ADDR);
+}
+
+// A thread that blocks the signal is ended by it.
+TEST_F(windows_over_unsealed_memory, that_are_bound_anew_are_guarded_in_the_thread_that_follows)
+{
+    logs().allow("lay_shm");
+    const auto first    = new_region(length);
+    window* const other = window_over({first->start()}, length);
+    {
+        const imported key_of_target(export_window(target->address())), key(export_window(other->address()));
+        ASSERT_TRUE(key_of_target && key);
+        const auto plan = other->binding().plan;
+        ASSERT_TRUE(window_registry::instance().rebind(*other, {plan, {start}}).has_value());
+        update_exported_window(other->address());
+        ASSERT_EQ(0, ftruncate(fd, 0));
+        sigset_t bus_error;
+        sigemptyset(&bus_error);
+        sigaddset(&bus_error, SIGBUS);
+        ASSERT_EQ(0, pthread_sigmask(SIG_BLOCK, &bus_error, nullptr));
+        std::vector<std::byte> bytes(length);
+        const auto iov = iov_of(bytes.data(), bytes.size());
+        EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+                  get_status(ep, iov, reinterpret_cast<std::uintptr_t>(other->address()), key.rkey()));
+        pthread_sigmask(SIG_UNBLOCK, &bus_error, nullptr);
+    }
+    window_registry::instance().destroy(other);
 }
 
 TEST_F(windows_over_unsealed_memory, are_not_mapped_if_the_file_is_shorter_already)
