@@ -128,23 +128,9 @@ UCXL_MPI_CALL own_MPI_Startall(int count, MPI_Request array[])
     return result;
 }
 
-// The request goes on if it has not ended, and nobody will hear when it does.
 UCXL_MPI_CALL own_MPI_Request_free(MPI_Request* request)
 {
-    if (!requests::any() || request == nullptr || *request == MPI_REQUEST_NULL) [[likely]] {
-        return next_MPI_Request_free(request);
-    }
-    const MPI_Request freed = *request;
-    auto things             = requests::take(freed);
-    int has_ended           = 0;
-    if (things != nullptr) {
-        PMPI_Request_get_status(*request, &has_ended, MPI_STATUS_IGNORE);
-    }
-    const int result = next_MPI_Request_free(request);
-    if (things != nullptr && result != MPI_SUCCESS) {
-        requests::hold(freed, std::move(things));
-    } else if (things != nullptr && has_ended == 0) {
-        requests::keep_to_the_end(std::move(things));
-    }
-    return result;
+    return requests::any() && request != nullptr && *request != MPI_REQUEST_NULL
+               ? requests::free(request, next_MPI_Request_free)
+               : next_MPI_Request_free(request);
 }

@@ -2,6 +2,7 @@
 #include "call.h"
 #include "contexts.h"
 #include "library.h"
+#include "requests.h"
 #include "settings.h"
 #include "target_memory.h"
 
@@ -53,10 +54,31 @@ void leave_world()
     }
 }
 
+// MPI ends what the program has freed when it ends itself, which is after the library has stopped. Not under the lock.
+void end_freed_before(bool (*is_last)())
+{
+    std::unique_lock guard(users().lock);
+    if (is_last()) {
+        guard.unlock();
+        requests::wait_for_freed();
+    }
+}
+
+bool has_world_only()
+{
+    return users().has_world && users().num_sessions == 0;
+}
+
+bool has_one_session_only()
+{
+    return !users().has_world && users().num_sessions == 1;
+}
+
 // MPI deletes what is attached to MPI_COMM_SELF as soon as it begins to end; for MPICH that is when the last session
 // has ended, too. A tool may hide MPI_Finalize.
 int leave_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
 {
+    end_freed_before(has_world_only);
     const std::lock_guard guard(users().lock);
     leave_world();
     return MPI_SUCCESS;
@@ -167,6 +189,7 @@ int start_mpi(way_of_start way, Start&& begin)
 // MPI_COMM_SELF, first of all. The oldest of these is the library's own, and leaves the world.
 int end_world()
 {
+    end_freed_before([] { return !users().is_attached && has_world_only(); });
     {
         const std::lock_guard guard(users().lock);
         if (!users().is_attached) {
@@ -179,6 +202,9 @@ int end_world()
 int end_session(MPI_Session* session)
 {
     bool is_counted = session != nullptr && *session != MPI_SESSION_NULL;
+    if (is_counted) {
+        end_freed_before(has_one_session_only);
+    }
     {
         const std::lock_guard guard(users().lock);
         is_counted = is_counted && users().num_sessions > 0;

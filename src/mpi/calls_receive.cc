@@ -37,9 +37,10 @@ template <typename Next, typename Count>
     if (source == MPI_PROC_NULL) {
         return next(buffer, count, type, source, tag, comm, request);
     }
-    return start_on({side.borrow(comm, direction::receive)}, request, [&](const held_windows& windows) {
+    const auto call = [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
-    });
+    };
+    return start_on({side.borrow(comm, direction::receive)}, request, call, true);
 }
 
 // Also the call that makes a persistent request.

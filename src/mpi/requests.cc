@@ -16,7 +16,9 @@ struct request_table {
 
     std::mutex lock;
     std::array<held*, num_chains> chains{};
-    held* to_the_end = nullptr;
+    // Those that the program has freed while they were running, the oldest first.
+    held* freed      = nullptr;
+    held** freed_end = &freed;
 
     held*& chain_of(MPI_Request request)
     {
@@ -156,11 +158,90 @@ void requests::note_end(MPI_Request request) noexcept
     }
 }
 
-void requests::keep_to_the_end(held_ptr things) noexcept
+void requests::keep_freed(held_ptr things) noexcept
 {
     const std::lock_guard guard(table().lock);
-    things->_next      = table().to_the_end;
-    table().to_the_end = things.release();
+    things->_next      = nullptr;
+    *table().freed_end = things.get();
+    table().freed_end  = &things.release()->_next;
+}
+
+held_ptr requests::take_freed() noexcept
+{
+    const std::lock_guard guard(table().lock);
+    held_ptr oldest(table().freed);
+    if (oldest != nullptr) {
+        table().freed = oldest->_next;
+        if (table().freed == nullptr) {
+            table().freed_end = &table().freed;
+        }
+    }
+    return oldest;
+}
+
+// False if it is still running.
+bool requests::end_freed(held& things, bool waits) noexcept
+{
+    MPI_Request request = things._request;
+    int has_ended       = 1;
+    const int result =
+        waits ? PMPI_Wait(&request, MPI_STATUS_IGNORE) : PMPI_Test(&request, &has_ended, MPI_STATUS_IGNORE);
+    if (result == MPI_SUCCESS && has_ended == 0) {
+        return false;
+    }
+    if (result == MPI_SUCCESS) {
+        end(things);
+    }
+    if (request != MPI_REQUEST_NULL) { // a persistent one
+        PMPI_Request_free(&request);
+    }
+    return true;
+}
+
+// More than are freed at a time, so that a program that always frees its requests has few that hold something.
+void requests::end_some_freed() noexcept
+{
+    constexpr int at_most = 4;
+    for (int i = 0; i < at_most; ++i) {
+        held_ptr things = take_freed();
+        if (things == nullptr) {
+            return;
+        }
+        if (!end_freed(*things, false)) {
+            keep_freed(std::move(things));
+        }
+    }
+}
+
+void requests::wait_for_freed() noexcept
+{
+    while (const held_ptr things = take_freed()) {
+        if (things->may_stay_unmatched) {
+            PMPI_Cancel(&things->_request);
+        }
+        end_freed(*things, true);
+    }
+}
+
+int requests::free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept
+{
+    end_some_freed();
+    held_ptr things = take(*request);
+    if (things == nullptr) {
+        return next(request);
+    }
+    if (!has_ended(*request)) {
+        keep_freed(std::move(things));
+        *request = MPI_REQUEST_NULL;
+        return MPI_SUCCESS;
+    }
+    const int result = next(request);
+    if (result == MPI_SUCCESS) {
+        end(*things);
+    } else {
+        insert(things.release());
+    }
+    return result;
 }
 
 void requests::forget_all() noexcept
@@ -168,7 +249,8 @@ void requests::forget_all() noexcept
     held* all = nullptr;
     {
         const std::lock_guard guard(table().lock);
-        std::swap(all, table().to_the_end);
+        std::swap(all, table().freed);
+        table().freed_end = &table().freed;
         for (held*& chain : table().chains) {
             while (chain != nullptr) {
                 held* const next = chain->_next;

@@ -4,6 +4,9 @@
 // A call that may end requests takes out what they hold before it asks MPI, and puts back what is still needed: once a
 // request has ended, MPI may give its handle to the next one of another thread. Handles of persistent requests stay
 // until these are freed, so what they hold stays in the table.
+//
+// A running request that the program frees is not freed in MPI, which would not say when it has ended. It is looked at
+// when others are freed, and waited for before MPI ends.
 #pragma once
 
 #include "known_type.h"
@@ -37,6 +40,8 @@ public:
 
     held_windows windows;
     bool is_persistent = false;
+    // A receive that nobody may ever send to. If the program frees it, it is cancelled before MPI ends.
+    bool may_stay_unmatched = false;
 
 private:
     friend class requests;
@@ -45,7 +50,7 @@ private:
     bool _is_running     = false; // started, and not ended
     MPI_Request _request = MPI_REQUEST_NULL;
     MPI_Request* _place  = nullptr; // where the caller of a call that may end it has it
-    held* _next          = nullptr; // in a chain of the table, or of an ending_requests
+    held* _next          = nullptr; // in a chain of the table, of those that are freed, or of an ending_requests
 };
 using held_ptr = std::unique_ptr<held>;
 
@@ -66,8 +71,10 @@ public:
     static bool is_over(MPI_Request request) noexcept;
     // MPI said that the request has ended, but keeps it.
     static void note_end(MPI_Request request) noexcept;
-    // A request that nobody will ask about may use its windows until MPI ends.
-    static void keep_to_the_end(held_ptr things) noexcept;
+    // What the program calls to free a request that may hold something, with MPI's function.
+    static int free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept;
+    // Before MPI ends, not under a lock.
+    static void wait_for_freed() noexcept;
     static void forget_all() noexcept;
 
 private:
@@ -77,6 +84,10 @@ private:
     static held* look_up(MPI_Request request) noexcept;
     static bool has_ended(MPI_Request request) noexcept;
     static void end(held& things) noexcept;
+    static void keep_freed(held_ptr things) noexcept;
+    static held_ptr take_freed() noexcept;
+    static bool end_freed(held& things, bool waits) noexcept;
+    static void end_some_freed() noexcept;
 
     static std::atomic<std::size_t> _number;
 };

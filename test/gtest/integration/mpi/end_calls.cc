@@ -1,10 +1,14 @@
 // A program that ends its requests late: one by a flush, and one in the callback that MPI calls first of all in
-// MPI_Finalize. Each process prints "N wrong" for each of them.
+// MPI_Finalize. Each process prints "N wrong" for each of them. Or one that frees its requests while they are running,
+// and calls MPI_Finalize: the second process prints "N wrong" for each message.
 //
-// usage: mpirun -n 2 mpi_end_calls_MPI [session]
+// usage: mpirun -n 2 mpi_end_calls_MPI [session | freed]
 //        session: it has a session before MPI_Init, which ends before MPI does
+#include <chrono>
 #include <cstdio>
 #include <mpi.h>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace
@@ -72,20 +76,68 @@ void get(int rank, MPI_Datatype own)
     MPI_Win_free(&win);
 }
 
+// MPI_Finalize ends what was freed. Nobody sends what the second process would receive last.
+void free_running(int rank)
+{
+    constexpr int number = 400000, num_messages = 3, unmatched = 9;
+    const MPI_Datatype column = [] {
+        MPI_Datatype made;
+        MPI_Type_vector(number / 4, 4, 4 * stride, MPI_INT, &made);
+        MPI_Type_commit(&made);
+        return made;
+    }();
+    static std::vector<int> buffers[num_messages]; // MPI uses them in MPI_Finalize
+    MPI_Request request;
+    for (int tag = 0; tag < num_messages; ++tag) {
+        buffers[tag].assign(number * stride, -1);
+        if (rank == 1) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(tag == 0 ? 700 : 0));
+            MPI_Recv(buffers[tag].data(), 1, column, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            long wrong = 0;
+            for (int i = 0; i < number * stride; ++i) {
+                wrong += buffers[tag][i] != (i / 4 % stride == 0 ? value(tag, i) : -1) ? 1 : 0;
+            }
+            std::printf("message %d: %ld wrong\n", tag, wrong);
+            std::fflush(stdout);
+            continue;
+        }
+        for (int i = 0; i < number * stride; ++i) {
+            buffers[tag][i] = value(tag, i);
+        }
+        if (tag == 1) {
+            MPI_Send_init(buffers[tag].data(), 1, column, 1, tag, MPI_COMM_WORLD, &request);
+            MPI_Start(&request);
+        } else {
+            MPI_Isend(buffers[tag].data(), 1, column, 1, tag, MPI_COMM_WORLD, &request);
+        }
+        MPI_Request_free(&request);
+    }
+    if (rank == 1) {
+        MPI_Irecv(buffers[0].data(), 1, column, 0, unmatched, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
-    MPI_Session session = MPI_SESSION_NULL;
-    if (argc > 1) {
+    const std::string_view chosen = argc > 1 ? argv[1] : "";
+    MPI_Session session           = MPI_SESSION_NULL;
+    if (chosen == "session") {
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     }
     MPI_Init(&argc, &argv);
-    if (argc > 1) {
+    if (chosen == "session") {
         MPI_Session_finalize(&session);
     }
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (chosen == "freed") {
+        free_running(rank);
+        MPI_Finalize();
+        return 0;
+    }
     const MPI_Datatype own = numbers_every(stride);
     std::vector<int> sent(length * stride);
     for (int i = 0; i < length * stride; ++i) {

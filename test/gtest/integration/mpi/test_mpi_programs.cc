@@ -1187,6 +1187,24 @@ std::uint64_t bytes_by_cpu(const std::string& report, const std::string& name)
     return sum;
 }
 
+// MPI ends them when it ends itself, and needs their windows until then.
+TEST_P(mpi_by_its_handles, requests_that_are_freed_while_they_run_bring_the_right_bytes)
+{
+    std::vector<std::string> preloads{preload_of(GetParam())};
+    if (has_heap()) {
+        preloads.push_back(with_heap(GetParam()));
+    }
+    for (const std::string& preload : preloads) {
+        const auto ended = run_program({own("mpi_end_calls"), "freed"},
+                                       {{"LD_PRELOAD", preload}, {"UCX_LAYOUT_MPI_ENGINE", "windows"}});
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
+        for (const char* const message : {"message 0: 0 wrong", "message 1: 0 wrong", "message 2: 0 wrong"}) {
+            EXPECT_THAT(ended.out, HasSubstr(message)) << ended.err;
+        }
+    }
+}
+
 // Runs mpi_long_calls, compares, and returns the reports.
 class mpi_long_messages : public mpi_by_its_handles
 {
