@@ -438,9 +438,10 @@ public:
         }
         bool has_known = false;
         for (std::size_t i = 0; i < number; ++i) {
-            const bool is_known = use_of_block(i) != usage::none &&
-                                  find(_own.types[i], static_cast<MPI_Count>(_own.counts[i])) != nullptr;
-            has_known = has_known || is_known;
+            // Of no elements the datatype need not be one.
+            const bool is_used = use_of_block(i) != usage::none && _own.counts[i] != 0;
+            has_known =
+                (is_used && find(_own.types[i], static_cast<MPI_Count>(_own.counts[i])) != nullptr) || has_known;
         }
         if (!has_known) {
             return;

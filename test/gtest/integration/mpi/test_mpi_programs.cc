@@ -1187,6 +1187,14 @@ std::uint64_t bytes_by_cpu(const std::string& report, const std::string& name)
     return sum;
 }
 
+// Of no elements the datatype may be none, and MPI must not be asked about it.
+TEST_P(mpi_by_its_handles, empty_blocks_need_no_datatypes)
+{
+    const auto ended = run_program({own("mpi_rare_calls"), "empty"});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n"));
+}
+
 // MPI ends them when it ends itself, and needs their windows until then.
 TEST_P(mpi_by_its_handles, requests_that_are_freed_while_they_run_bring_the_right_bytes)
 {

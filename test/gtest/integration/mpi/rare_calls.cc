@@ -1,0 +1,158 @@
+// A program whose calls are rare. Each process prints "N wrong".
+//
+// usage: mpirun -n 2 mpi_rare_calls_MPI MODE
+//        empty: MPI_Alltoallw with blocks of no elements, whose datatypes are none
+//        places: messages of one datatype from the heap, from more other buffers than there are windows, and then long
+//                messages from the heap again
+//        failed: collective calls whose requests end with an error; memory holds what it held, or what was sent
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mpi.h>
+#include <string_view>
+#include <sys/mman.h>
+#include <vector>
+
+namespace
+{
+
+int rank = 0, peer = 0;
+
+MPI_Datatype every_second(int blocks, int block)
+{
+    MPI_Datatype vector, made;
+    MPI_Type_vector(blocks, block, 2 * block, MPI_INT, &vector);
+    MPI_Type_create_resized(vector, 0, MPI_Aint{2} * blocks * block * static_cast<MPI_Aint>(sizeof(int)), &made);
+    MPI_Type_commit(&made);
+    MPI_Type_free(&vector);
+    return made;
+}
+
+long exchange_some_blocks()
+{
+    long wrong = 0;
+#ifdef MPICH
+    const auto none = static_cast<MPI_Datatype>(0x8c0003ff); // a number that MPICH has given to no datatype
+#else
+    const MPI_Datatype none = MPI_INT; // Open MPI itself looks at all of them
+#endif
+    for (int round = 0; round < 5; ++round) {
+        const int sent[2] = {rank + round, rank + round}, places[2] = {0, 4};
+        int received[2] = {-1, -1}, counts[2] = {0, 0};
+        MPI_Datatype types[2] = {none, none};
+        counts[peer]          = 1;
+        types[peer]           = MPI_INT;
+        MPI_Alltoallw(sent, counts, places, types, received, counts, places, types, MPI_COMM_WORLD);
+        wrong += received[peer] != peer + round || received[rank] != -1 ? 1 : 0;
+    }
+    return wrong;
+}
+
+long exchange(int* sent, int* received, int count, MPI_Datatype type, int step)
+{
+    long wrong = 0;
+    for (int i = 0; i < count; ++i) {
+        sent[i]     = rank + 2 * i;
+        received[i] = -1;
+    }
+    const int elements = type == MPI_BYTE ? count * static_cast<int>(sizeof(int)) : 1;
+    MPI_Sendrecv(sent, elements, type, peer, 0, received, elements, type, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; ++i) {
+        wrong += received[i] != (i / step % 2 == 0 ? peer + 2 * i : -1) ? 1 : 0;
+    }
+    return wrong;
+}
+
+long use_all_windows()
+{
+    constexpr int blocks = 8192, block = 64, count = 2 * blocks * block, num_others = 12;
+    constexpr std::size_t length = count * sizeof(int);
+    const MPI_Datatype type      = every_second(blocks, block);
+    std::vector<int*> heap;
+    for (int i = 0; i < 4; ++i) {
+        heap.push_back(static_cast<int*>(std::malloc(length)));
+    }
+    long wrong = exchange(heap[0], heap[1], count, type, block);
+    for (int i = 0; i < num_others; ++i) {
+        void* const other = mmap(nullptr, 2 * length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        auto* const first = static_cast<int*>(other);
+        wrong += exchange(first, first + count, count, type, block); // it stays mapped, as memory of programs does
+    }
+    wrong += exchange(heap[2], heap[3], count, type, block);
+    for (int i = 0; i < 3; ++i) {
+        wrong += exchange(heap[0], heap[1], count, MPI_BYTE, count);
+    }
+    for (int* const each : heap) {
+        std::free(each);
+    }
+    return wrong;
+}
+
+constexpr int blocks = 1 << 18; // so long that nothing arrives of a message that is too long
+
+// Each process receives as many elements as it sends from each.
+int gather(int elements, int first_value, MPI_Datatype type, MPI_Comm comm, bool is_persistent,
+           std::vector<int>& received)
+{
+    std::vector<int> sent(static_cast<std::size_t>(elements) * 2 * blocks);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        sent[i] = first_value + static_cast<int>(i);
+    }
+    received.assign(2 * sent.size(), -1);
+    MPI_Request request;
+    if (is_persistent) {
+        MPI_Allgather_init(sent.data(), elements, type, received.data(), elements, type, comm, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+    } else {
+        MPI_Iallgather(sent.data(), elements, type, received.data(), elements, type, comm, &request);
+    }
+    const int result = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (is_persistent && request != MPI_REQUEST_NULL && result == MPI_SUCCESS) { // Open MPI frees one that failed
+        MPI_Request_free(&request);
+    }
+    return result;
+}
+
+// One process sends more than the other one has room for. Before, memory of the library held something else.
+long gather_too_much(MPI_Datatype type, bool is_persistent)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    std::vector<int> received;
+    for (int round = 0; round < 3; ++round) {
+        gather(1, 1000000, type, comm, is_persistent, received);
+    }
+    const int result = gather(rank == 0 ? 2 : 1, 5000000, type, comm, is_persistent, received);
+    if (result == MPI_SUCCESS) {
+        return 0;
+    }
+    std::printf("failed%s\n", is_persistent ? " persistent" : "");
+    long wrong = 0;
+    for (const int each : received) {
+        wrong += each != -1 && each < 5000000 ? 1 : 0;
+    }
+    return wrong;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const std::string_view mode = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    peer       = 1 - rank;
+    long wrong = 0;
+    if (mode == "empty") {
+        wrong = exchange_some_blocks();
+    } else if (mode == "places") {
+        wrong = use_all_windows();
+    } else if (mode == "failed") {
+        const MPI_Datatype type = every_second(blocks, 1);
+        wrong                   = gather_too_much(type, false) + gather_too_much(type, true);
+    }
+    std::printf("%ld wrong\n", wrong);
+    MPI_Finalize();
+    return wrong > 0;
+}
