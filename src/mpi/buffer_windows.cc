@@ -1,9 +1,11 @@
 #include "buffer_windows.h"
 
 #include "library.h"
+#include "one_pass.h"
 #include "settings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ucxl::mpi
 {
@@ -55,11 +57,23 @@ std::uint64_t unmap(const bound_window& window)
 
 } // namespace
 
+void buffer_windows::end(const bound_window& window)
+{
+    _moved_before += unmap(window);
+    std::erase_if(_windows, [&](const auto& each) { return each.get() == &window; });
+}
+
+// Short windows are never direct, so it does not matter what memory they show.
 bound_window* buffer_windows::bind(void* base, const type_layout& layout)
 {
-    const auto same = std::ranges::find(_windows, base, [](const auto& each) { return each->base; });
+    const auto length    = static_cast<std::size_t>(layout.span);
+    const bool is_shared = one_pass::is_on() && length >= one_pass::min_length && one_pass::has(base, length);
+    const auto same      = std::ranges::find(_windows, base, [](const auto& each) { return each->base; });
     if (same != _windows.end()) {
-        return same->get();
+        if ((*same)->users > 0 || (*same)->is_shared == is_shared) {
+            return same->get();
+        }
+        end(**same);
     }
     if (_windows.size() >= settings::get().idle_windows) {
         bound_window* oldest = nullptr;
@@ -68,12 +82,15 @@ bound_window* buffer_windows::bind(void* base, const type_layout& layout)
                 oldest = each.get();
             }
         }
-        if (oldest != nullptr && ucp_layout_rebind(oldest->handle, &base, 1) == UCS_OK) {
+        if (oldest != nullptr && oldest->is_shared != is_shared) {
+            end(*oldest);
+        } else if (oldest != nullptr && ucp_layout_rebind(oldest->handle, &base, 1) == UCS_OK) {
             oldest->base = base;
             return oldest;
         }
     }
-    auto made = std::make_unique<bound_window>();
+    auto made       = std::make_unique<bound_window>();
+    made->is_shared = is_shared;
     _windows.reserve(_windows.size() + 1);
     return map(*made, layout, base) ? _windows.emplace_back(std::move(made)).get() : nullptr;
 }
@@ -91,25 +108,22 @@ bound_window* buffer_windows::take(void* base, const type_layout& layout, std::u
 std::uint64_t buffer_windows::give_back(bound_window& window)
 {
     --window.users;
-    if (window.users > 0 || (library::keeps_idle_windows() && _windows.size() <= settings::get().idle_windows)) {
-        return 0;
+    if (window.users == 0 && (!library::keeps_idle_windows() || _windows.size() > settings::get().idle_windows)) {
+        end(window);
     }
-    const std::uint64_t moved = unmap(window);
-    std::erase_if(_windows, [&](const auto& each) { return each.get() == &window; });
-    return moved;
+    return std::exchange(_moved_before, 0);
 }
 
 std::uint64_t buffer_windows::unmap_unused()
 {
-    std::uint64_t moved = 0;
     std::erase_if(_windows, [&](const auto& each) {
         if (each->users > 0) {
             return false;
         }
-        moved += unmap(*each);
+        _moved_before += unmap(*each);
         return true;
     });
-    return moved;
+    return std::exchange(_moved_before, 0);
 }
 
 } // namespace ucxl::mpi

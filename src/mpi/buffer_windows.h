@@ -1,5 +1,6 @@
 // The windows that show buffers of one layout. Unused ones are kept, because programs send the same buffers again and
-// again; the oldest one is bound to another buffer when one is needed.
+// again; the oldest one is bound to another buffer when one is needed. But who can copy a window is decided when it is
+// mapped, so one over shared memory is not bound to other memory, nor the other way round.
 //
 // Thread safety: the caller's lock.
 #pragma once
@@ -18,6 +19,7 @@ struct bound_window {
     void* base                  = nullptr;
     ucp_layout_window_h handle  = nullptr;
     void* address               = nullptr;
+    bool is_shared              = false; // all of the memory, as one_pass.h means it, when the window was mapped
     bool is_direct              = false; // a peer on this host reaches the memory itself
     unsigned users              = 0;
     std::uint64_t last_use      = 0;
@@ -37,8 +39,10 @@ public:
 
 private:
     bound_window* bind(void* base, const type_layout& layout);
+    void end(const bound_window& window);
 
     std::vector<std::unique_ptr<bound_window>> _windows;
+    std::uint64_t _moved_before = 0; // by the CPU, through windows that have ended, and not returned yet
 };
 
 } // namespace ucxl::mpi

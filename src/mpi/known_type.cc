@@ -171,8 +171,12 @@ window_use known_type::window_for_one_pass(const void* buffer, MPI_Count count, 
     if (window == nullptr) {
         return {};
     }
-    if (!window->is_direct) { // by an option, or because the memory cannot be shared after all
-        one_pass::stop();
+    if (!window->is_direct) {
+        // By an option, or because the memory cannot be shared after all. A window that was mapped when other memory was
+        // there says nothing.
+        if (window->is_shared && one_pass::stop()) {
+            log_info("messages no longer go in one pass: a window over shared memory is not direct");
+        }
         used->windows.give_back(*window);
         return {};
     }

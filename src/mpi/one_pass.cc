@@ -80,10 +80,10 @@ void one_pass::start()
     log_info("messages of 512 KB and more in shared memory go in one pass");
 }
 
-void one_pass::stop()
+bool one_pass::stop()
 {
-    _is_on.store(false, std::memory_order_relaxed);
     _min_count.store(std::numeric_limits<MPI_Count>::max(), std::memory_order_relaxed);
+    return _is_on.exchange(false, std::memory_order_relaxed);
 }
 
 bool one_pass::has(const void* start, std::size_t length) noexcept

@@ -33,8 +33,8 @@ public:
     static bool may_start();
     // After MPI has started, and ucp_datatypes.
     static void start();
-    // Also when a peer without windows may come, or the memory turns out not to be shared.
-    static void stop();
+    // Also when a peer without windows may come, or the memory turns out not to be shared. Returns whether it was on.
+    static bool stop();
     static bool is_on() { return _is_on.load(std::memory_order_relaxed); }
     // Whether blocks of collective calls may go so, too (side_window.h).
     static bool takes_collectives() { return is_on() && _takes_collectives.load(std::memory_order_relaxed); }

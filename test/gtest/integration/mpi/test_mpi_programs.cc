@@ -1316,6 +1316,19 @@ TEST_P(mpi_long_messages, of_collective_calls_are_left_to_other_components_of_op
     EXPECT_THAT(with, Not(HasSubstr("MPI_DOUBLE")));
 }
 
+// More than there are windows, so that windows are needed for other buffers.
+TEST_P(mpi_long_messages, go_in_one_pass_after_messages_from_other_memory)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const auto ended = run_program({own("mpi_rare_calls"), "places"},
+                                   {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_ENGINE", "windows"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n"));
+    EXPECT_GT(bytes_by_cpu(ended.err, "MPI_BYTE"), 0u) << ended.err;
+}
+
 // What the heap cannot share is sent as without it.
 TEST_P(mpi_long_messages, are_left_where_windows_are_not_direct)
 {
