@@ -6,6 +6,7 @@
 #include "settings.h"
 #include "type_uses.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -43,6 +44,13 @@ public:
     {
         if (_way == direction::send && is_partition(partition)) {
             _side.pack_some(0, partition * _count, _count);
+        }
+    }
+    void pack_range(int first, int last) const
+    {
+        const int end = std::min(last, static_cast<int>(_has_arrived.size()) - 1);
+        for (int i = std::max(first, 0); i <= end; ++i) {
+            pack(i);
         }
     }
     // The first of several calls unpacks the partition.
@@ -127,9 +135,7 @@ UCXL_MPI_CALL own_MPI_Pready(int partition, MPI_Request request)
 UCXL_MPI_CALL own_MPI_Pready_range(int first, int last, MPI_Request request)
 {
     if (const auto* const things = partitions_of(request)) {
-        for (int i = first; i <= last; ++i) {
-            things->pack(i);
-        }
+        things->pack_range(first, last);
     }
     return next_MPI_Pready_range(first, last, request);
 }
