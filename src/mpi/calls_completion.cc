@@ -1,69 +1,113 @@
 // The calls that may end requests, which then give back their windows.
 #include "call.h"
+#include "operations.h"
 #include "requests.h"
 
+#include <algorithm>
+#include <memory>
+#include <new>
+
 using ucxl::mpi::ending_requests;
+using ucxl::mpi::operations;
 using ucxl::mpi::requests;
 
 namespace
 {
 
+// `index` is the one that the call names; null if it has one request only.
 template <typename Next, typename... Rest>
-[[gnu::noinline]] int end_held(int count, MPI_Request* array, Next* next, Rest... arguments)
+[[gnu::noinline]] int end_held(int count, MPI_Request* array, const int* index, Next* next, Rest... arguments)
 {
     ending_requests ending(count, array);
     const int result = next(arguments...);
-    ending.settle();
+    ending.settle({.of_call = result, .indices = index});
     return result;
 }
 
-// `arguments` are those of `next`.
+// Ends one request at most. `arguments` are those of `next`.
 template <typename Next, typename... Rest>
-UCXL_MPI_FAST int end_requests(int count, MPI_Request* array, Next* next, Rest... arguments)
+UCXL_MPI_FAST int end_one(int count, MPI_Request* array, const int* index, Next* next, Rest... arguments)
 {
-    return requests::any() ? end_held(count, array, next, arguments...) : next(arguments...);
+    return requests::any() ? end_held(count, array, index, next, arguments...) : next(arguments...);
+}
+
+// What a call that names all requests, or some of them, got to write to.
+struct written {
+    MPI_Status* statuses;
+    const int* number  = nullptr;
+    const int* indices = nullptr;
+};
+
+template <typename Call>
+[[gnu::noinline]] int end_several_held(int count, MPI_Request* array, written into, Call call)
+{
+    ending_requests ending(count, array);
+    // If one fails the others have to be known, also where the program does not ask.
+    std::unique_ptr<MPI_Status[]> own;
+    if (into.statuses == MPI_STATUSES_IGNORE && ending.may_unpack()) {
+        own.reset(new (std::nothrow) MPI_Status[static_cast<std::size_t>(count)]);
+        into.statuses = own != nullptr ? own.get() : into.statuses;
+    }
+    const int result = call(into.statuses);
+    ending.settle({.of_call  = result,
+                   .statuses = into.statuses == MPI_STATUSES_IGNORE ? nullptr : into.statuses,
+                   .indices  = into.indices,
+                   .number   = into.number == nullptr ? count : std::max(*into.number, 0)});
+    return result;
+}
+
+template <typename Call>
+UCXL_MPI_FAST int end_several(int count, MPI_Request* array, written into, Call call)
+{
+    return requests::any() ? end_several_held(count, array, into, call) : call(into.statuses);
 }
 
 } // namespace
 
 UCXL_MPI_CALL own_MPI_Wait(MPI_Request* request, MPI_Status* status)
 {
-    return end_requests(1, request, next_MPI_Wait, request, status);
+    return end_one(1, request, nullptr, next_MPI_Wait, request, status);
 }
 
 UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
 {
-    return end_requests(count, array, next_MPI_Waitall, count, array, statuses);
+    const int earlier = operations::any() && count > 1 ? requests::wait_for_asked(count, array) : MPI_SUCCESS;
+    const int result =
+        end_several(count, array, {statuses}, [=](MPI_Status* all) { return next_MPI_Waitall(count, array, all); });
+    return result == MPI_SUCCESS ? earlier : result;
 }
 
 UCXL_MPI_CALL own_MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
 {
-    return end_requests(count, array, next_MPI_Waitany, count, array, index, status);
+    return end_one(count, array, index, next_MPI_Waitany, count, array, index, status);
 }
 
 UCXL_MPI_CALL own_MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    return end_requests(count, array, next_MPI_Waitsome, count, array, num_ended, indices, statuses);
+    return end_several(count, array, {statuses, num_ended, indices},
+                       [=](MPI_Status* all) { return next_MPI_Waitsome(count, array, num_ended, indices, all); });
 }
 
 UCXL_MPI_CALL own_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
 {
-    return end_requests(1, request, next_MPI_Test, request, flag, status);
+    return end_one(1, request, nullptr, next_MPI_Test, request, flag, status);
 }
 
 UCXL_MPI_CALL own_MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
 {
-    return end_requests(count, array, next_MPI_Testall, count, array, flag, statuses);
+    return end_several(count, array, {statuses},
+                       [=](MPI_Status* all) { return next_MPI_Testall(count, array, flag, all); });
 }
 
 UCXL_MPI_CALL own_MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
 {
-    return end_requests(count, array, next_MPI_Testany, count, array, index, flag, status);
+    return end_one(count, array, index, next_MPI_Testany, count, array, index, flag, status);
 }
 
 UCXL_MPI_CALL own_MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    return end_requests(count, array, next_MPI_Testsome, count, array, num_ended, indices, statuses);
+    return end_several(count, array, {statuses, num_ended, indices},
+                       [=](MPI_Status* all) { return next_MPI_Testsome(count, array, num_ended, indices, all); });
 }
 
 // The program may use what arrived, though the request stays.

@@ -131,6 +131,8 @@ public:
     explicit held_operation(operation_ptr moved) : _moved(std::move(moved)) {}
     void end() override { _moved->finish(); }
     bool must_end() const override { return true; }
+    void give_up() override { _moved->give_up(); }
+    bool* in_call() override { return _moved->in_call(); }
 
 private:
     operation_ptr _moved;

@@ -172,8 +172,8 @@ window_use known_type::window_for_one_pass(const void* buffer, MPI_Count count, 
         return {};
     }
     if (!window->is_direct) {
-        // By an option, or because the memory cannot be shared after all. A window that was mapped when other memory was
-        // there says nothing.
+        // By an option, or because the memory cannot be shared after all. A window that was mapped when there was other
+        // memory says nothing.
         if (window->is_shared && one_pass::stop()) {
             log_info("messages no longer go in one pass: a window over shared memory is not direct");
         }

@@ -51,9 +51,15 @@ void operation::finish_without_unpacking() noexcept
     _is_done.store(true, std::memory_order_release);
 }
 
-bool operation::may_finish() const noexcept
+bool operation::may_finish() noexcept
 {
-    return _request == MPI_REQUEST_NULL || is_done() || requests::is_over(_request);
+    return _request == MPI_REQUEST_NULL || is_done() || requests::is_over(_request, _is_in_call);
+}
+
+void operation::give_up() noexcept
+{
+    const std::lock_guard guard(_lock);
+    finish_without_unpacking();
 }
 
 void operation::finish() noexcept

@@ -36,9 +36,13 @@ public:
     void set_request(MPI_Request request) { _request = request; }
     // False if a call that completes operations has not completed this one: flushes of MPICH leave out some with
     // requests.
-    bool may_finish() const noexcept;
+    bool may_finish() noexcept;
     // The first of several calls unpacks. The others return when that is done.
     void finish() noexcept;
+    // Instead of finish() if its request failed.
+    void give_up() noexcept;
+    // Where its request says that a thread is in a call that may end it.
+    bool* in_call() { return &_is_in_call; }
     bool is_done() const { return _is_done.load(std::memory_order_acquire); }
 
 private:
@@ -48,6 +52,7 @@ private:
     std::atomic<bool> _is_done{false};
     std::optional<packed_side> _origin, _result;
     MPI_Request _request = MPI_REQUEST_NULL;
+    bool _is_in_call     = false; // under the lock of requests
 };
 using operation_ptr = std::shared_ptr<operation>;
 

@@ -1,5 +1,7 @@
 #include "requests.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <span>
 
@@ -15,6 +17,7 @@ struct request_table {
     static constexpr std::size_t num_chains = 1024;
 
     std::mutex lock;
+    std::condition_variable left_call;
     std::array<held*, num_chains> chains{};
     // Those that the program has freed while they were running, the oldest first.
     held* freed      = nullptr;
@@ -51,10 +54,27 @@ held* requests::remove(MPI_Request request) noexcept
     return nullptr;
 }
 
+// Under the lock, as the next one.
+void requests::enter_call(held& things) noexcept
+{
+    if (bool* const flag = things.in_call()) {
+        *flag = true;
+    }
+}
+
+void requests::leave_call(held& things) noexcept
+{
+    if (bool* const flag = things.in_call()) {
+        *flag = false;
+        table().left_call.notify_all();
+    }
+}
+
 void requests::insert(held* things) noexcept
 {
     held_ptr ended; // released after the lock
     const std::lock_guard guard(table().lock);
+    leave_call(*things);
     // A handle that is there already is that of a request that ended unseen, or the one that MPI gives to all requests
     // that end at once.
     ended.reset(remove(things->_request));
@@ -70,12 +90,16 @@ bool requests::has_ended(MPI_Request request) noexcept
     return PMPI_Request_get_status(request, &has_ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && has_ended != 0;
 }
 
-void requests::end(held& things) noexcept
+void requests::end(held& things, bool has_failed) noexcept
 {
     const std::lock_guard guard(things._lock);
     if (things._is_running) {
-        things.end();
+        has_failed ? things.give_up() : things.end();
         things._is_running = false;
+    }
+    if (things.in_call() != nullptr) {
+        const std::lock_guard table_guard(table().lock);
+        leave_call(things);
     }
 }
 
@@ -94,7 +118,11 @@ void requests::hold(MPI_Request request, held_ptr things) noexcept
 held_ptr requests::take(MPI_Request request) noexcept
 {
     const std::lock_guard guard(table().lock);
-    return held_ptr(remove(request));
+    held_ptr things(remove(request));
+    if (things != nullptr) {
+        enter_call(*things);
+    }
+    return things;
 }
 
 held* requests::find(MPI_Request request) noexcept
@@ -114,10 +142,30 @@ held* requests::look_up(MPI_Request request) noexcept
     return nullptr;
 }
 
-bool requests::is_over(MPI_Request request) noexcept
+bool requests::is_over(MPI_Request request, const bool& is_in_call) noexcept
 {
-    const std::lock_guard guard(table().lock);
-    return look_up(request) != nullptr && has_ended(request);
+    std::unique_lock guard(table().lock);
+    table().left_call.wait(guard, [&] { return !is_in_call; });
+    bool is_there = look_up(request) != nullptr;
+    for (const held* each = table().freed; each != nullptr && !is_there; each = each->_next) {
+        is_there = each->_request == request;
+    }
+    return is_there && has_ended(request);
+}
+
+int requests::wait_for_asked(int count, MPI_Request* array) noexcept
+{
+    int result = MPI_SUCCESS;
+    for (MPI_Request& each : std::span(array, static_cast<std::size_t>(std::max(count, 0)))) {
+        held* const things = each == MPI_REQUEST_NULL ? nullptr : find(each);
+        if (things != nullptr && things->in_call() != nullptr) {
+            ending_requests ending(1, &each);
+            const int own = PMPI_Wait(&each, MPI_STATUS_IGNORE);
+            ending.settle({.of_call = own});
+            result = result == MPI_SUCCESS ? own : result;
+        }
+    }
+    return result;
 }
 
 void requests::begin(int count, const MPI_Request* array) noexcept
@@ -161,6 +209,7 @@ void requests::note_end(MPI_Request request) noexcept
 void requests::keep_freed(held_ptr things) noexcept
 {
     const std::lock_guard guard(table().lock);
+    leave_call(*things);
     things->_next      = nullptr;
     *table().freed_end = things.get();
     table().freed_end  = &things.release()->_next;
@@ -171,6 +220,7 @@ held_ptr requests::take_freed() noexcept
     const std::lock_guard guard(table().lock);
     held_ptr oldest(table().freed);
     if (oldest != nullptr) {
+        enter_call(*oldest);
         table().freed = oldest->_next;
         if (table().freed == nullptr) {
             table().freed_end = &table().freed;
@@ -189,9 +239,7 @@ bool requests::end_freed(held& things, bool waits) noexcept
     if (result == MPI_SUCCESS && has_ended == 0) {
         return false;
     }
-    if (result == MPI_SUCCESS) {
-        end(things);
-    }
+    end(things, result != MPI_SUCCESS);
     if (request != MPI_REQUEST_NULL) { // a persistent one
         PMPI_Request_free(&request);
     }
@@ -276,6 +324,7 @@ void ending_requests::take() noexcept
             _has_persistent = true;
         } else if (things != nullptr) {
             requests::remove(each);
+            requests::enter_call(*things);
             things->_place = &each;
             things->_next  = _taken;
             _taken         = things;
@@ -283,7 +332,33 @@ void ending_requests::take() noexcept
     }
 }
 
-void ending_requests::put_back() noexcept
+bool end_results::has_failed(std::ptrdiff_t index) const noexcept
+{
+    if (of_call == MPI_SUCCESS) {
+        return false;
+    }
+    const std::span named(indices, indices == nullptr ? 0 : static_cast<std::size_t>(number));
+    const auto found    = std::ranges::find(named, index);
+    const bool is_named = indices == nullptr || found != named.end();
+    int kind            = MPI_SUCCESS;
+    const bool are_known =
+        statuses != nullptr && PMPI_Error_class(of_call, &kind) == MPI_SUCCESS && kind == MPI_ERR_IN_STATUS;
+    if (!is_named || !are_known) {
+        return is_named;
+    }
+    return statuses[indices == nullptr ? index : found - named.begin()].MPI_ERROR != MPI_SUCCESS;
+}
+
+bool ending_requests::may_unpack() const noexcept
+{
+    bool any = _has_persistent;
+    for (const held* each = _taken; each != nullptr; each = each->_next) {
+        any = any || each->must_end();
+    }
+    return any;
+}
+
+void ending_requests::put_back(const end_results& results) noexcept
 {
     while (_taken != nullptr) {
         held_ptr things(_taken);
@@ -291,19 +366,19 @@ void ending_requests::put_back() noexcept
         if (*things->_place == things->_request) { // still running
             requests::insert(things.release());
         } else {
-            requests::end(*things);
+            requests::end(*things, results.has_failed(things->_place - _array));
         }
     }
 }
 
 // MPI does not say in all calls which of them ended. One that ended during this call only is unpacked a little early.
-void ending_requests::end_persistent() noexcept
+void ending_requests::end_persistent(const end_results& results) noexcept
 {
-    for (const MPI_Request each : std::span(_array, static_cast<std::size_t>(_count))) {
-        held* const things = each == MPI_REQUEST_NULL ? nullptr : requests::find(each);
+    for (int i = 0; i < _count; ++i) {
+        held* const things = _array[i] == MPI_REQUEST_NULL ? nullptr : requests::find(_array[i]);
         if (things != nullptr && things->is_persistent && things->_is_running && things->must_end() &&
-            requests::has_ended(each)) {
-            requests::end(*things);
+            requests::has_ended(_array[i])) {
+            requests::end(*things, results.has_failed(i));
         }
     }
 }

@@ -37,6 +37,11 @@ public:
     virtual void end() {}
     // Whether end() does anything.
     virtual bool must_end() const { return false; }
+    // Instead of end() if MPI failed: nobody knows what arrived.
+    virtual void give_up() {}
+    // Where it says that a thread is in a call that may end it, for others that may have to unpack what it received;
+    // null if there are none. Under the lock of the table.
+    virtual bool* in_call() { return nullptr; }
 
     held_windows windows;
     bool is_persistent = false;
@@ -67,8 +72,11 @@ public:
     static void begin(int count, const MPI_Request* array) noexcept;
     // They could not be started.
     static void cancel_begin(int count, const MPI_Request* array) noexcept;
-    // Whether it has ended, and no thread is in a call about it.
-    static bool is_over(MPI_Request request) noexcept;
+    // Whether it has ended, when no thread is in a call about it any more. If one ended it, its things have ended, too.
+    static bool is_over(MPI_Request request, const bool& is_in_call) noexcept;
+    // Waits for those of the requests that is_over() may be asked about: a thread that asks may not get on to do what
+    // others of the requests wait for.
+    static int wait_for_asked(int count, MPI_Request* array) noexcept;
     // MPI said that the request has ended, but keeps it.
     static void note_end(MPI_Request request) noexcept;
     // What the program calls to free a request that may hold something, with MPI's function.
@@ -83,7 +91,9 @@ private:
     static held* remove(MPI_Request request) noexcept;
     static held* look_up(MPI_Request request) noexcept;
     static bool has_ended(MPI_Request request) noexcept;
-    static void end(held& things) noexcept;
+    static void end(held& things, bool has_failed = false) noexcept;
+    static void enter_call(held& things) noexcept;
+    static void leave_call(held& things) noexcept;
     static void keep_freed(held_ptr things) noexcept;
     static held_ptr take_freed() noexcept;
     static bool end_freed(held& things, bool waits) noexcept;
@@ -92,11 +102,21 @@ private:
     static std::atomic<std::size_t> _number;
 };
 
+// What a call that may end requests said of them.
+struct end_results {
+    int of_call;
+    const MPI_Status* statuses = nullptr; // null: it may have ended one, whose result is that of the call
+    const int* indices         = nullptr; // of the requests that it names; null: it names all, in their order
+    int number                 = 1;       // of those that it names, where there are indices
+
+    bool has_failed(std::ptrdiff_t index) const noexcept;
+};
+
 // The things of some requests, during a call that may end them.
 //
 //     ending_requests ending(count, array);
 //     const int result = PMPI_Waitall(count, array, statuses);
-//     ending.settle();
+//     ending.settle({.of_call = result, .statuses = statuses});
 class ending_requests
 {
 public:
@@ -106,21 +126,23 @@ public:
             take();
         }
     }
+    // Whether it matters which of the requests fail.
+    bool may_unpack() const noexcept;
     // Puts back what requests still need, and releases the rest.
-    void settle() noexcept
+    void settle(const end_results& results) noexcept
     {
         if (_taken != nullptr) [[unlikely]] {
-            put_back();
+            put_back(results);
         }
         if (_has_persistent) [[unlikely]] {
-            end_persistent();
+            end_persistent(results);
         }
     }
 
 private:
     void take() noexcept;
-    void put_back() noexcept;
-    void end_persistent() noexcept;
+    void put_back(const end_results& results) noexcept;
+    void end_persistent(const end_results& results) noexcept;
 
     const int _count;
     MPI_Request* const _array;

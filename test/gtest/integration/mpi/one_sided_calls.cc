@@ -389,6 +389,43 @@ void run_flushing_threads(round_seed seed)
     MPI_Type_free(&type);
 }
 
+// One thread tests the request of a get while another one flushes: what the flush completes has to be in memory then,
+// also where it is the other thread that brings it.
+void run_flush_beside_test(round_seed /*seed*/)
+{
+    constexpr int turns = 50, columns = 1 << 20;
+    const int peer = own_rank ^ 1;
+    current_call   = "a flush beside a test";
+    std::vector<unsigned> memory(columns), got(2 * columns);
+    for (unsigned i = 0; i < columns; ++i) {
+        memory[i] = static_cast<unsigned>(own_rank) * columns + i + 1;
+    }
+    MPI_Datatype type;
+    MPI_Type_vector(columns, 1, 2, MPI_UNSIGNED, &type);
+    MPI_Type_commit(&type);
+    MPI_Win win;
+    MPI_Win_create(memory.data(), columns * sizeof(unsigned), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    int wrong = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+        std::ranges::fill(got, 0u);
+        MPI_Request request;
+        MPI_Rget(got.data(), 1, type, peer, 0, columns, MPI_UNSIGNED, win, &request);
+        std::thread other([&] {
+            for (int has_ended = 0; has_ended == 0;) {
+                MPI_Test(&request, &has_ended, MPI_STATUS_IGNORE);
+            }
+        });
+        MPI_Win_flush(peer, win);
+        wrong += got[2 * (columns - 1)] != static_cast<unsigned>(peer) * columns + columns ? 1 : 0;
+        other.join();
+    }
+    expect(wrong == 0, std::to_string(wrong) + " of " + std::to_string(turns) + " gets were not complete");
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Type_free(&type);
+}
+
 // No datatype, with a window that returns errors, in a program whose communicators do not.
 void run_errors_of_window(round_seed /*seed*/)
 {
@@ -445,6 +482,7 @@ void add_one_sided_calls(std::vector<call_test>& calls)
     all.push_back({"errors-of-window", run_errors_of_window, true});
     calls.insert(calls.end(), all.begin(), all.end());
     calls.push_back({"threads-flush", run_flushing_threads, true});
+    calls.push_back({"threads-test", run_flush_beside_test, true});
     // By name only: Open MPI 5.0.7 over its own transports ends now and then, or brings wrong bytes.
     calls.push_back({"one-sided",
                      [all](round_seed seed) {
