@@ -51,7 +51,7 @@ constexpr abi::option fields[] = {
     {"EXPORT_SPARE", "16",
      "Memory keys to keep ready for ucp_memh_pack with UCP_MEMH_PACK_FLAG_EXPORT, on each device from the first such\n"
      "call on: that many for buffers, and as many for windows. Making one takes long; a thread does it when half of\n"
-     "them are in use.",
+     "them are in use. As many that came back rest before they show other memory.",
      offsetof(key_options, export_spare), abi::option_type::unsigned_integer},
     {"EXPORT_MAX", "65536",
      "Memory keys for export that exist at most, on each device, used and unused ones together. Beyond that a buffer\n"

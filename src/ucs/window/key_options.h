@@ -30,7 +30,7 @@ enum class empty_pool_option : std::uint8_t {
 };
 
 struct export_options {
-    unsigned spare;               // keys of each size to keep ready
+    unsigned spare;               // keys of each size to keep ready, and as many rest
     unsigned max;                 // keys that exist
     empty_pool_option when_empty; // for memory that needs a key now
     double wait;                  // seconds

@@ -33,7 +33,7 @@ device_objects device_control::objects() const
 
 bool device_control::is_bound(std::uint32_t key) const
 {
-    const softhca::mkey_record* const found = _records->mkeys.find(key >> 8);
+    const softhca::mkey_record* const found = _records->find_key(key);
     return found != nullptr && !found->free;
 }
 

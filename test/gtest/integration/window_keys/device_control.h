@@ -38,7 +38,7 @@ public:
     device_control();
 
     device_objects objects() const;
-    // Whether the key exists and shows memory.
+    // Whether the key exists, in this variant, and shows memory.
     bool is_bound(std::uint32_t key) const;
     // Commands that were answered with a status other than ok, in all processes.
     std::uint64_t failed_commands() const;

@@ -2,6 +2,7 @@
 // aliases of them in its thread, and nothing else happens. Keys of the number of another one: their alias is not used.
 #include "device_control.h"
 #include "dpu.h"
+#include "library_part.h"
 #include "own_peer.h"
 
 #include "support/log_guard.h"
@@ -17,24 +18,6 @@ namespace
 {
 
 using mlx5::exported_handle;
-
-// Where a packed memory handle has the one of this library.
-std::span<std::byte, exported_handle::length> part_of_the_library(std::span<std::byte> packed)
-{
-    // No other part of it begins with a key that no device has.
-    const std::array<std::byte, 4> mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
-    const auto found = std::ranges::search(packed, mark);
-    check(exported_handle::length <= static_cast<std::size_t>(packed.end() - found.begin()),
-          "no handle of the library");
-    return std::span<std::byte, exported_handle::length>(found.begin(), exported_handle::length);
-}
-
-exported_handle unpacked(std::span<std::byte> packed)
-{
-    const auto handle = mlx5::unpack_exported(part_of_the_library(packed).data());
-    check(handle.has_value(), "the handle cannot be unpacked");
-    return *handle;
-}
 
 class announced_keys : public ucx_test
 {

@@ -2,6 +2,7 @@
 // none is ready. The figures tell.
 #include "device_control.h"
 #include "dpu.h"
+#include "library_part.h"
 #include "shown_memory.h"
 
 #include "support/log_guard.h"
@@ -144,6 +145,21 @@ TEST_F(export_pool, loses_no_key_when_binding_fails)
     }
     EXPECT_EQ(exported_fresh(), owner::library);
     EXPECT_EQ(figures().exported, 2u);
+}
+
+TEST_F(export_pool, lets_a_key_rest_before_it_shows_other_memory)
+{
+    set("SPARE", "3");
+    std::vector<std::uint32_t> used;
+    for (int i = 0; i < 10; ++i) {
+        _held.push_back(fresh());
+        auto packed               = exported(_held.back()->memh());
+        const auto key            = unpacked(packed).key.key;
+        const std::size_t resting = std::min<std::size_t>(used.size(), 3);
+        EXPECT_FALSE(std::ranges::contains(used.end() - static_cast<std::ptrdiff_t>(resting), used.end(), key)) << i;
+        used.push_back(key);
+        let_go();
+    }
 }
 
 TEST_F(export_pool, takes_no_time_for_a_key_if_told_so)

@@ -9,6 +9,7 @@
 #include "support/random.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <thread>
@@ -96,13 +97,14 @@ protected:
     const option _idle{"UCX_LAYOUT_KEYS_EXPORT_IDLE", "1ms"};
     const option _spare{"UCX_LAYOUT_KEYS_EXPORT_SPARE", "2"};
     const option _empty{"UCX_LAYOUT_KEYS_EXPORT_EMPTY", GetParam()};
-    const option _wait{"UCX_LAYOUT_KEYS_EXPORT_WAIT", "10s"};
+    const option _wait{"UCX_LAYOUT_KEYS_EXPORT_WAIT", "30s"};
 };
 
 TEST_P(export_threads, share_memory_while_the_pool_grows_and_shrinks)
 {
     const device_control device;
     const auto before = device.objects();
+    const auto begin  = std::chrono::steady_clock::now();
     {
         const own_peer host({.for_threads = true});
         // UCX's cache of imported memory ends the process when addresses come again with other lengths.
@@ -122,6 +124,7 @@ TEST_P(export_threads, share_memory_while_the_pool_grows_and_shrinks)
         threads.clear();
     }
     EXPECT_EQ(device.objects(), before);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "an export waited in vain";
 }
 
 INSTANTIATE_TEST_SUITE_P(when_empty, export_threads, testing::Values("grow", "wait", "fresh"),

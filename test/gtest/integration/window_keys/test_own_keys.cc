@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <string_view>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ucxl::test
@@ -121,6 +123,19 @@ TEST_F(own_keys, are_free_when_their_handle_has_gone)
     EXPECT_TRUE(_device.is_bound(key));
     EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
     EXPECT_FALSE(_device.is_bound(key));
+}
+
+TEST_F(own_keys, do_not_come_back_for_the_next_handle)
+{
+    std::vector<std::uint32_t> lost;
+    for (int round = 0; round < 20; ++round) {
+        const uct_mem_h memh = _domain.add(_window.window());
+        const auto key       = _domain.pack(memh, can_be_lost);
+        EXPECT_TRUE(_device.is_bound(key));
+        EXPECT_THAT(lost, testing::Each(testing::ResultOf([&](auto each) { return _device.is_bound(each); }, false)));
+        EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
+        lost.push_back(key);
+    }
 }
 
 TEST_F(own_keys, are_free_when_the_window_is_unmapped)

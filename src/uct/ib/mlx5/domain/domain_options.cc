@@ -27,7 +27,7 @@ void stock_keys(domain& domain)
         made.push_back(std::move(*key));
     }
     for (key_pool::key& key : made) {
-        domain.roots.give_back(std::move(key));
+        domain.roots.add(std::move(key));
     }
 }
 

@@ -56,6 +56,7 @@ result<void> exported_keys::start()
     key_pool& pool = _domain.exported;
     pool.keep(std::numeric_limits<std::size_t>::max()); // until they are idle
     pool.limit(_options.max);
+    pool.rest(_options.spare); // aliases of a key lead to whatever it shows, so its old users must have ended
     pool.prepare_keys(
         [this](const mlx5dv_mkey& fresh) { return allow_access(_domain.pd->context, fresh.lkey, _token); });
     auto first = UCXL_TRY(pool.create(buffer_octowords)); // tells whether the device allows it
@@ -63,7 +64,7 @@ result<void> exported_keys::start()
     _sizes.push_back(buffer_octowords);
     {
         const std::lock_guard guard(_domain.lock);
-        pool.give_back(std::move(first));
+        pool.add(std::move(first));
     }
     _filler = std::jthread([this](const std::stop_token& stop) { run_filler(stop); });
     return {};
@@ -87,10 +88,8 @@ void exported_keys::fill()
         std::uint32_t wanted = 0;
         {
             const std::lock_guard guard(_domain.lock);
-            const auto is_short = [&](std::uint32_t size) {
-                return _domain.exported.num_unused(size) < _options.spare;
-            };
-            const auto found = std::ranges::find_if(_sizes, is_short);
+            const auto is_short = [&](std::uint32_t size) { return _domain.exported.num_ready(size) < _options.spare; };
+            const auto found    = std::ranges::find_if(_sizes, is_short);
             if (found == _sizes.end()) {
                 return;
             }
@@ -103,9 +102,9 @@ void exported_keys::fill()
         }
         const std::lock_guard guard(_domain.lock);
         if (_announced.size() < most_announced) {
-            _announced.push_back({.key = key->mkey->lkey, .created = key->created});
+            _announced.push_back({.key = key->number, .created = key->created});
         }
-        _domain.exported.give_back(std::move(*key));
+        _domain.exported.add(std::move(*key));
     }
 }
 
@@ -153,7 +152,7 @@ void exported_keys::wake_filler()
 // From half of the spare keys on.
 void exported_keys::refill_if_low(std::uint32_t octowords)
 {
-    if (_domain.exported.num_unused(octowords) * 2 < _options.spare) {
+    if (_domain.exported.num_ready(octowords) * 2 < _options.spare) {
         wake_filler();
     }
 }
@@ -224,7 +223,7 @@ result<void> exported_keys::bind(const key_pool::key& key, std::uintptr_t addres
             .key = lkey, .address = address + offset, .length = std::min(entry_bytes, length - offset)};
         UCXL_TRY(encode_entries(key_kind::klm, 0, std::span(&entry, 1), place.subspan(i * klm_bytes, klm_bytes)));
     }
-    const bind_request wanted{.key           = key.mkey->lkey,
+    const bind_request wanted{.key           = key.number,
                               .rights        = {.local_write   = true,
                                                 .remote_read   = true,
                                                 .remote_write  = true,
@@ -242,23 +241,23 @@ void exported_keys::take_back(key_pool::key&& key) noexcept
 {
     try {
         request_bytes request;
-        encode_invalidate(key.mkey->lkey, _domain.queue.qpn(), _domain.change_flags(), request);
+        encode_invalidate(key.number, _domain.queue.qpn(), _domain.change_flags(), request);
         ++_domain.num_invalidations;
         if (const auto done = _domain.queue.execute(std::span(&request, 1)); !done) {
-            ucs_warn("the key 0x%x of exported memory could not be invalidated and is destroyed: %s", key.mkey->lkey,
+            ucs_warn("the key 0x%x of exported memory could not be invalidated and is destroyed: %s", key.number,
                      done.error().message.c_str());
             return;
         }
         _domain.exported.give_back(std::move(key));
     } catch (const std::bad_alloc&) {
-        ucs_warn("the key 0x%x of exported memory is destroyed: no memory to invalidate it", key.mkey->lkey);
+        ucs_warn("the key 0x%x of exported memory is destroyed: no memory to invalidate it", key.number);
     }
 }
 
 result<key_pool::key> exported_keys::take(std::unique_lock<std::mutex>& lock, std::uint32_t octowords)
 {
     key_pool& pool = _domain.exported;
-    if (pool.num_unused(octowords) == 0) {
+    if (pool.num_ready(octowords) == 0) {
         expect_size(octowords);
         wake_filler();
         if (_options.when_empty == empty_pool_option::fresh) {
@@ -301,7 +300,7 @@ result<exported_handle> exported_keys::add(const void* memh, std::uintptr_t addr
         if (known != _buffers.end()) {
             _domain.exported.give_back(std::move(key));
         } else {
-            const std::uint32_t number  = key.mkey->lkey;
+            const std::uint32_t number  = key.number;
             const std::uint64_t created = key.created;
             if (const auto done = bind(key, address, length, lkey); !done) {
                 take_back(std::move(key));
@@ -318,7 +317,7 @@ result<exported_handle> exported_keys::add(const void* memh, std::uintptr_t addr
             return handle_of(number, created, address, length);
         }
     }
-    return handle_of(known->second.mkey->lkey, known->second.created, address, length);
+    return handle_of(known->second.number, known->second.created, address, length);
 }
 
 bool exported_keys::remove(const void* memh) noexcept

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "prm/mkey.h"
 #include "protection_domain.h"
@@ -19,6 +20,13 @@ constexpr std::uint64_t word_bytes   = 8; // of the longest atomic operation
 // UCX has found that a device may count one entity more than the length says if the start is not aligned.
 constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
+
+// The low byte of a key, in which it differs from the one before with its index: the device may use an index at once.
+std::uint8_t next_variant()
+{
+    static std::atomic<std::uint8_t> last{0};
+    return ++last;
+}
 
 void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t address, std::uint64_t length,
                   const key_rights& rights, bool has_relaxed_order)
@@ -54,7 +62,9 @@ result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target
     const auto command = *prm::view<prm::create_mkey_in>::over(input);
     command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
     command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
+    const std::uint8_t variant = next_variant();
     describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, allowed, has_relaxed_order);
+    command.at(prm::create_mkey_in::memory_key).put(prm::mkc::mkey_7_0, variant);
     for (std::size_t i = 0; i < num_entities; ++i) {
         const auto place = std::span(input).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
         const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());
@@ -70,7 +80,7 @@ result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target
                               .c_str());
     }
     const std::uint32_t index = (*out).get(prm::create_mkey_out::mkey_index);
-    return address_overlay(std::move(overlay), index << 8, length);
+    return address_overlay(std::move(overlay), index << 8 | variant, length);
 }
 
 } // namespace ucxl::mlx5

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <ranges>
 
 namespace ucxl::mlx5
 {
@@ -31,10 +32,17 @@ void key_pool::count_unused(std::size_t difference)
     _num_unused.store(num_unused() + difference, std::memory_order_relaxed);
 }
 
+bool key_pool::is_ready(const size_class& same, std::size_t index) const
+{
+    const key& asked = same.unused[index];
+    return asked.is_fresh() || same.unused.size() - index > _num_resting ||
+           std::chrono::steady_clock::now() - asked.returned >= longest_rest;
+}
+
 key_pool::key key_pool::pop(size_class& same)
 {
-    key found = std::move(same.unused.back());
-    same.unused.pop_back();
+    key found = std::move(same.unused.front());
+    same.unused.pop_front();
     count_unused(~std::size_t{0}); // minus one
     same.fewest_unused = std::min(same.fewest_unused, same.unused.size());
     return found;
@@ -43,8 +51,9 @@ key_pool::key key_pool::pop(size_class& same)
 result<key_pool::key> key_pool::take(std::uint32_t entries)
 {
     const std::size_t index = class_of(entries);
-    if (!_classes[index].unused.empty()) {
-        return pop(_classes[index]);
+    size_class& same        = _classes[index];
+    if (!same.unused.empty() && is_ready(same, 0)) {
+        return pop(same);
     }
     if (num_existing() >= _max_existing) {
         const auto has_keys = [](const size_class& each) { return !each.unused.empty(); };
@@ -73,15 +82,21 @@ result<key_pool::key> key_pool::create(std::uint32_t entries)
     if (_prepare) {
         UCXL_TRY(_prepare(*created));
     }
-    return key{.existing = std::move(existing), .mkey = std::move(created), .room = room, .created = ++_num_created};
+    const std::uint32_t number = created->lkey;
+    return key{.existing = std::move(existing),
+               .mkey     = std::move(created),
+               .number   = number,
+               .room     = room,
+               .created  = ++_num_created};
 }
 
-void key_pool::give_back(key&& unused) noexcept
+template <typename Put>
+void key_pool::keep_unused(key&& unused, Put&& put) noexcept
 {
-    std::vector<key>& same = _classes[class_of(unused.room)].unused;
+    std::deque<key>& same = _classes[class_of(unused.room)].unused;
     try {
         if (same.size() < _max_kept) {
-            same.push_back(std::move(unused));
+            put(same, std::move(unused));
             count_unused(1);
             _returned.notify_all();
         }
@@ -90,20 +105,32 @@ void key_pool::give_back(key&& unused) noexcept
     }
 }
 
+void key_pool::give_back(key&& unused) noexcept
+{
+    unused.returned = std::chrono::steady_clock::now();
+    keep_unused(std::move(unused), [](std::deque<key>& to, key&& last) { to.push_back(std::move(last)); });
+}
+
+void key_pool::add(key&& fresh) noexcept
+{
+    keep_unused(std::move(fresh), [](std::deque<key>& to, key&& first) { to.push_front(std::move(first)); });
+}
+
 bool key_pool::wait_for_unused(std::unique_lock<std::mutex>& lock, std::uint32_t entries,
                                std::chrono::steady_clock::time_point deadline)
 {
     return _returned.wait_until(lock, deadline, [&] {
-        return num_unused(entries) != 0 || (num_existing() >= _max_existing && num_unused() != 0);
+        return num_ready(entries) != 0 || (num_existing() >= _max_existing && num_unused() != 0);
     });
 }
 
 std::vector<key_pool::key> key_pool::take_idle(std::uint32_t entries, std::size_t least)
 {
     size_class& same        = _classes[class_of(entries)];
-    const std::size_t spare = same.unused.size() - std::min(least, same.unused.size());
+    const std::size_t ready = num_ready(entries); // the first ones
+    const std::size_t spare = ready - std::min(least, ready);
     const auto count        = static_cast<std::ptrdiff_t>(std::min(spare, same.fewest_unused));
-    // The first ones were returned first.
+    // The first ones were not needed for the longest time.
     const auto end = same.unused.begin() + count;
     std::vector<key> idle(std::make_move_iterator(same.unused.begin()), std::make_move_iterator(end));
     same.unused.erase(same.unused.begin(), end);
@@ -112,9 +139,12 @@ std::vector<key_pool::key> key_pool::take_idle(std::uint32_t entries, std::size_
     return idle;
 }
 
-std::size_t key_pool::num_unused(std::uint32_t entries) const
+std::size_t key_pool::num_ready(std::uint32_t entries) const
 {
-    return _classes[class_of(entries)].unused.size();
+    const size_class& same = _classes[class_of(entries)];
+    const auto all         = std::views::iota(std::size_t{0}, same.unused.size());
+    return static_cast<std::size_t>(
+        std::ranges::partition_point(all, [&](std::size_t index) { return is_ready(same, index); }) - all.begin());
 }
 
 void key_pool::clear() noexcept

@@ -1,5 +1,8 @@
 // Unused memory keys, sorted by their room for translation entries. Making a key is a command to the device; binding
-// one is not. Returned keys stay bound to their old memory, but nobody knows them, and the next user binds them anew.
+// one is not. The next user of a key binds it anew.
+//
+// Somebody may still use a key that was returned: a peer whose request is late. So the key that was returned first is
+// the next one, and it may have to rest before.
 //
 // Thread safety: none but where it says otherwise; the lock of the domain guards it.
 #pragma once
@@ -10,6 +13,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -56,49 +60,69 @@ public:
     struct key {
         counted existing{}; // ends after the key itself
         mkey_owner mkey;
+        std::uint32_t number  = 0; // with the variant in its low byte
         std::uint32_t room    = 0; // translation entries
         std::uint64_t created = 0; // counts the keys of the pool: the device may use a number again
+        std::chrono::steady_clock::time_point returned{}; // the last time; fresh keys never were
+
+        bool is_fresh() const { return returned == std::chrono::steady_clock::time_point{}; }
+        // The key with its next variant, which its next binding gives it: who has the number before is refused then.
+        void renumber() { number = (number & ~0xffU) | ((number + 1) & 0xffU); }
     };
+
+    // A key that was returned so long ago may be used again, even if few others were returned since.
+    static constexpr std::chrono::seconds longest_rest{1};
 
     // To be called while there are no unused keys.
     void prepare_keys(preparation prepare) { _prepare = std::move(prepare); }
     // Of each size, `most` unused keys stay; further ones are destroyed.
     void keep(std::size_t most) { _max_kept = most; }
+    // A returned key rests until that many others of its size were returned, at most for longest_rest. At the limit
+    // none rests.
+    void rest(std::size_t num_others) { _num_resting = num_others; }
     // No more keys than that exist, used and unused ones of all sizes.
     void limit(std::size_t most) { _max_existing = most; }
 
-    // Takes a key with room for at least that many entries. At the limit an unused key of another size is used, or goes
-    // for a new one. Errors: no_resource (the limit, and no key is unused), io_error, no_memory.
+    // Takes a key with room for at least that many entries: one that does not rest, or a new one. At the limit an unused
+    // key of another size is used, or goes for a new one. Errors: no_resource (the limit, and no key is unused),
+    // io_error, no_memory.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused) noexcept;
-    // Waits until take() finds an unused key; lets go of the domain's lock meanwhile.
+    // One of create(), which nobody has used.
+    void add(key&& fresh) noexcept;
+    // Waits until take() finds an unused key that it may take; lets go of the domain's lock meanwhile.
     // Returns false if there is none at the deadline.
     bool wait_for_unused(std::unique_lock<std::mutex>& lock, std::uint32_t entries,
                          std::chrono::steady_clock::time_point deadline);
-    // Makes a key with room for at least that many entries, for give_back(). Needs no lock. Errors: as take().
+    // Makes a key with room for at least that many entries, for add(). Needs no lock. Errors: as take().
     result<key> create(std::uint32_t entries);
     // Destroys all unused keys.
     void clear() noexcept;
-    // Takes out the keys of this size that nobody needed since the last call, as long as `least` unused ones stay. They
-    // end with the result, which needs no lock.
+    // Takes out the keys of this size that nobody needed since the last call, as long as `least` stay that do not rest.
+    // They end with the result, which needs no lock.
     std::vector<key> take_idle(std::uint32_t entries, std::size_t least);
 
+    // Those with room for at least that many entries, and with the least such room, that do not rest.
+    std::size_t num_ready(std::uint32_t entries) const;
     // Any thread may ask.
     std::size_t num_unused() const { return _num_unused.load(std::memory_order_relaxed); }
-    // Of those with room for at least that many entries, and with the least such room.
-    std::size_t num_unused(std::uint32_t entries) const;
     std::size_t num_existing() const { return _num_existing.load(std::memory_order_relaxed); }
 
 private:
     static constexpr std::size_t num_classes = 9; // 4^0 .. 4^8 entries
 
     struct size_class {
-        std::vector<key> unused;
+        std::deque<key> unused;        // fresh ones, then the others in the order they were returned
         std::size_t fewest_unused = 0; // since the last call of take_idle()
     };
 
     static std::size_t class_of(std::uint32_t entries);
+    // Whether the key of that index does not rest. Those before it do not, either.
+    bool is_ready(const size_class& same, std::size_t index) const;
     key pop(size_class& same);
+    // Calls put(to, key) if the key stays.
+    template <typename Put>
+    void keep_unused(key&& unused, Put&& put) noexcept;
     void count_unused(std::size_t difference);
 
     ibv_pd* _pd;
@@ -106,6 +130,7 @@ private:
     std::atomic<std::uint64_t> _num_created{0};
     std::atomic<std::size_t> _num_existing{0};
     std::atomic<std::size_t> _num_unused{0};
+    std::size_t _num_resting  = 0;
     std::size_t _max_kept     = 64;
     std::size_t _max_existing = std::numeric_limits<std::size_t>::max();
     std::array<size_class, num_classes> _classes;

@@ -69,12 +69,18 @@ result<std::unique_ptr<region>> region::create(domain& domain, const region_opti
     if (options.pool != nullptr) {
         const std::lock_guard guard(domain.lock);
         root = UCXL_TRY((domain.*options.pool).take(options.max_entries));
+        // An exported key keeps its number: aliases, which peers keep, ignore the variant.
+        if (options.pool == &domain::roots) {
+            root.renumber();
+        }
     } else {
-        root = {.mkey = UCXL_TRY(create_key(domain.pd, options.max_entries)), .room = options.max_entries};
+        root.mkey   = UCXL_TRY(create_key(domain.pd, options.max_entries));
+        root.number = root.mkey->lkey;
+        root.room   = options.max_entries;
     }
     std::optional<address_overlay> overlay;
     if (options.address != 0 && domain.found.address == address_method::ksm) {
-        auto created = UCXL_TRY(create_overlay(domain, root.mkey->lkey, options));
+        auto created = UCXL_TRY(create_overlay(domain, root.number, options));
         overlay      = std::move(created);
     }
     return std::unique_ptr<region>(new region(domain, options, std::move(root), std::move(overlay)));
@@ -199,7 +205,7 @@ key_rights region::nested_rights() const
 
 bind_request region::request_for_root(std::uint64_t length) const
 {
-    bind_request request{.key = _root.mkey->lkey, .rights = _options.rights, .length = length, .start_address = {}};
+    bind_request request{.key = _root.number, .rights = _options.rights, .length = length, .start_address = {}};
     if (_overlay) {
         request.rights = nested_rights(); // peers come through the overlay, which has the rights
     } else if (_options.address != 0) {
@@ -214,7 +220,7 @@ result<void> region::add_key(const plan& all, std::size_t id, std::span<const so
     bind_request request   = request_for_root(wanted.length);
     if (id + 1 != all.keys.size()) {
         auto taken = UCXL_TRY(take_key(wanted.octowords));
-        request    = {.key = taken.mkey->lkey, .rights = nested_rights(), .length = wanted.length, .start_address = {}};
+        request    = {.key = taken.number, .rights = nested_rights(), .length = wanted.length, .start_address = {}};
         to.keys.push_back(std::move(taken));
     }
     std::vector<resolved_entry> entries;
@@ -223,7 +229,7 @@ result<void> region::add_key(const plan& all, std::size_t id, std::span<const so
         const plan_entry& entry = all.entries[wanted.first_entry + i];
         const auto offset       = static_cast<std::uint64_t>(entry.offset);
         if (entry.nested) {
-            entries.push_back({to.keys[entry.target].mkey->lkey, offset, entry.length, entry.stride});
+            entries.push_back({to.keys[entry.target].number, offset, entry.length, entry.stride});
         } else {
             entries.push_back(
                 {bases[entry.target].lkey, bases[entry.target].address + offset, entry.length, entry.stride});
@@ -309,7 +315,7 @@ void region::append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) 
 
 void region::append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const
 {
-    encode_invalidate(_root.mkey->lkey, qpn, _domain.change_flags(), to.emplace_back());
+    encode_invalidate(_root.number, qpn, _domain.change_flags(), to.emplace_back());
 }
 
 void region::encode_resumption(std::uint32_t qpn, request_bytes& request) const
@@ -320,7 +326,7 @@ void region::encode_resumption(std::uint32_t qpn, request_bytes& request) const
 
 void region::encode_suspension(std::uint32_t qpn, request_bytes& request) const
 {
-    encode_invalidate(_root.mkey->lkey, qpn, _domain.change_flags(), request);
+    encode_invalidate(_root.number, qpn, _domain.change_flags(), request);
 }
 
 void region::adopt() noexcept

@@ -26,7 +26,8 @@ struct region_options {
     std::uint64_t address     = 0;
     // For regions that come and go: the key is a spare one of this pool (domain::roots, or domain::exported for keys
     // that other functions of the device may use) and becomes one again, and the region keeps what suspension needs.
-    // The address must not be used again soon: it is all that tells old users of the key apart. Null: a key of its own.
+    // Old users of the key are told apart by its variant; of an exported one, by its address alone, after it rested (see
+    // key_pool). Null: a key of its own.
     key_pool domain::* pool = nullptr;
 };
 
@@ -53,7 +54,7 @@ public:
     const region_options& options() const { return _options; }
     // Counts the keys of the pool that the region's key comes from.
     std::uint64_t key_created() const { return _root.created; }
-    std::uint32_t key() const { return _overlay ? _overlay->key() : _root.mkey->lkey; }
+    std::uint32_t key() const { return _overlay ? _overlay->key() : _root.number; }
     std::uint64_t address() const { return _options.address; }
     std::uint64_t length() const { return _bound.length; }
     const plan_cost& cost() const { return _bound.cost; }
