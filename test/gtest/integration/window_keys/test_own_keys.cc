@@ -5,6 +5,7 @@
 #include "abi/uct.h"
 
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -45,13 +46,26 @@ public:
     device_domain(const device_domain&)            = delete;
     device_domain& operator=(const device_domain&) = delete;
 
-    uct_mem_h add(const ucx_layout::window& window) const
+    // Memory of the card.
+    uct_allocated_memory_t allocate(std::size_t length) const
+    {
+        uct_mem_alloc_params_t params{};
+        params.field_mask            = UCT_MEM_ALLOC_PARAM_FIELD_MDS | UCT_MEM_ALLOC_PARAM_FIELD_MEM_TYPE;
+        params.mem_type              = UCS_MEMORY_TYPE_RDMA;
+        params.mds.mds               = &_md;
+        params.mds.count             = 1;
+        const uct_alloc_method_t way = UCT_ALLOC_METHOD_MD;
+        uct_allocated_memory_t memory{};
+        check_ok(uct_mem_alloc(length, &way, 1, &params, &memory), "uct_mem_alloc");
+        return memory;
+    }
+    uct_mem_h add(void* address, std::size_t length) const
     {
         uct_mem_h memh = nullptr;
-        check_ok(uct_md_mem_reg(_md, window.address(), window.length(), UCT_MD_MEM_ACCESS_ALL, &memh),
-                 "uct_md_mem_reg");
+        check_ok(uct_md_mem_reg(_md, address, length, UCT_MD_MEM_ACCESS_ALL, &memh), "uct_md_mem_reg");
         return memh;
     }
+    uct_mem_h add(const ucx_layout::window& window) const { return add(window.address(), window.length()); }
 
     // The key for puts and gets.
     std::uint32_t pack(uct_mem_h memh, unsigned flags) const
@@ -136,6 +150,30 @@ TEST_F(own_keys, do_not_come_back_for_the_next_handle)
         EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
         lost.push_back(key);
     }
+}
+
+TEST_F(own_keys, are_those_of_one_handle_of_memory_of_the_card)
+{
+    const auto memory      = _domain.allocate(256);
+    const auto neighbour   = _domain.allocate(256);
+    const uct_mem_h first  = _domain.add(memory.address, memory.length);
+    const uct_mem_h second = _domain.add(memory.address, memory.length / 2);
+    const auto shared      = _domain.pack(first, 0);
+    EXPECT_EQ(_domain.pack(second, 0), shared);
+    EXPECT_EQ(_domain.pack(neighbour.memh, 0), shared) << "of the chunk";
+    const auto of_first     = _domain.pack(first, can_be_lost);
+    const auto of_second    = _domain.pack(second, can_be_lost);
+    const auto of_neighbour = _domain.pack(neighbour.memh, can_be_lost);
+    EXPECT_EQ(std::set({shared, of_first, of_second, of_neighbour}).size(), 4u);
+    EXPECT_TRUE(_device.is_bound(of_first));
+    EXPECT_EQ(_domain.remove(first, abi::mem_dereg_params::invalidate), 1u);
+    EXPECT_FALSE(_device.is_bound(of_first));
+    EXPECT_TRUE(_device.is_bound(of_second));
+    check_ok(uct_mem_free(&neighbour), "uct_mem_free");
+    EXPECT_FALSE(_device.is_bound(of_neighbour));
+    EXPECT_TRUE(_device.is_bound(shared));
+    EXPECT_EQ(_domain.remove(second, abi::mem_dereg_params::invalidate), 1u);
+    check_ok(uct_mem_free(&memory), "uct_mem_free");
 }
 
 TEST_F(own_keys, are_free_when_the_window_is_unmapped)

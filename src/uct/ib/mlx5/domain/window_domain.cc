@@ -48,6 +48,9 @@ result<window_handle*> window_domain::register_range(const void* address, std::u
         handle->lkey       = own ? own->key : no_key;
         handle->rkey       = handle->lkey;
         handle->copied_for = own ? nullptr : &device;
+        if (own) {
+            handle->card_memory = {static_cast<std::byte*>(const_cast<void*>(address)), length};
+        }
         return handle;
     }
     return records.make_handle(address, length);
@@ -105,7 +108,7 @@ ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const
         }
         undo.cancel();
         (*handle)->lkey = (*handle)->rkey = allocated->key;
-        (*handle)->owned_card_memory      = allocated->address;
+        (*handle)->card_memory            = {allocated->address, allocated->length};
         *length                           = allocated->length;
         *address                          = allocated->address;
         *memh                             = *handle;
@@ -118,9 +121,10 @@ ucs_status_t window_domain::mem_free(uct_mem_h memh)
     if (!handle_table::instance().holds(memh)) {
         return domain_layer::mem_free(memh);
     }
-    auto* const handle = static_cast<window_handle*>(memh);
-    card.free(static_cast<const std::byte*>(handle->owned_card_memory));
-    handle_table::instance().give_back(handle);
+    auto& handle                  = *static_cast<window_handle*>(memh);
+    const std::byte* const memory = handle.card_memory.data();
+    records.give_back(handle); // peers lose the memory before others get it
+    card.free(memory);
     return UCS_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace ucxl::mlx5
@@ -51,8 +52,8 @@ struct window_handle : transport_handle {
     // Null for memory of a card, for an empty window, for imported memory, and in a handle that only notes that the
     // domain was asked.
     std::shared_ptr<window_record> record;
-    // Memory of the card that belongs to the handle.
-    const void* owned_card_memory = nullptr;
+    // Memory of this domain's card.
+    std::span<std::byte> card_memory;
     // For memory of a card that this domain cannot reach: it has no key, and unreachable_memory copies it.
     domain_device* copied_for = nullptr;
     // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).

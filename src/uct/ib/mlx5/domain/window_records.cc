@@ -4,6 +4,7 @@
 #include "abi/uct.h"
 #include "key_mark.h"
 #include "sys/rollback.h"
+#include "ucs/layout/build.h"
 
 #include <algorithm>
 #include <format>
@@ -35,6 +36,7 @@ window_records::~window_records()
         record->end_exported_keys();
         record->key.reset();
     }
+    _of_card_memory.drop_own_keys();
 }
 
 std::shared_ptr<window_record> window_records::find(const std::byte* address) const
@@ -217,14 +219,13 @@ void window_records::drop_exported_key(window_handle& handle) noexcept
 void window_records::give_back(window_handle& handle) noexcept
 {
     const std::lock_guard guard(_lock);
-    if (handle.record != nullptr) {
-        std::erase(handle.record->with_own_keys, &handle);
-        if (handle.own_key != nullptr) {
-            handle.own_key.reset(); // peers lose it here
-            _device.show();
-        }
-        drop_exported_key(handle);
+    window_record& record = handle.record != nullptr ? *handle.record : _of_card_memory;
+    std::erase(record.with_own_keys, &handle);
+    if (handle.own_key != nullptr) {
+        handle.own_key.reset(); // peers lose it here
+        _device.show();
     }
+    drop_exported_key(handle);
     handle_table::instance().give_back(&handle);
 }
 
@@ -238,6 +239,19 @@ result<std::unique_ptr<window_key>> window_records::make_other_key(window_handle
     return window_key::create(device.keys, *device.memory, content, {std::move(shown), {}}, is_exported);
 }
 
+// The key that the memory has is shared with its neighbours.
+result<std::unique_ptr<window_key>> window_records::make_key_of_card_memory(window_handle& handle)
+{
+    open_device& device = *UCXL_TRY(_device.get());
+    _of_card_memory.note_with_own_keys(handle);
+    const window_content content{.address = handle.card_memory.data(),
+                                 .length  = handle.card_memory.size(),
+                                 .shape   = UCXL_TRY(make_contig(1, {.length = handle.card_memory.size()})),
+                                 .bases   = {handle.card_memory.data()}};
+    auto shown = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
+    return window_key::create(device.keys, *device.memory, content, {std::move(shown), {}});
+}
+
 result<void> window_records::give_own_key(window_handle& handle)
 {
     if (handle.alias != nullptr && !handle.own_alias) {
@@ -245,14 +259,19 @@ result<void> window_records::give_own_key(window_handle& handle)
         handle.own_alias          = UCXL_TRY(key_alias::create(_device.pd(), owner.vhca_id, owner.key, owner.token));
         handle.rkey               = handle.own_alias->key();
     }
-    if (handle.own_key != nullptr || handle.record == nullptr || handle.record->key == nullptr) {
+    if (handle.own_key != nullptr) {
         return {};
     }
-    if (handle.record->key->is_suspended()) {
+    if (handle.card_memory.data() != nullptr) {
+        handle.own_key = UCXL_TRY(make_key_of_card_memory(handle));
+    } else if (handle.record == nullptr || handle.record->key == nullptr) {
+        return {};
+    } else if (handle.record->key->is_suspended()) {
         return fail(errc::invalid_param, "the window is not mapped any more");
+    } else {
+        handle.own_key = UCXL_TRY(make_other_key(handle, false));
     }
-    handle.own_key = UCXL_TRY(make_other_key(handle, false));
-    handle.rkey    = handle.own_key->key();
+    handle.rkey = handle.own_key->key();
     _device.show();
     return {};
 }

@@ -52,6 +52,7 @@ private:
     result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::planned&& planned);
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
     result<std::unique_ptr<window_key>> make_other_key(window_handle& handle, bool is_exported);
+    result<std::unique_ptr<window_key>> make_key_of_card_memory(window_handle& handle);
     result<void> give_own_key(window_handle& handle);
     void drop_exported_key(window_handle& handle) noexcept;
     bool may_hand_out(window_handle& handle, unsigned flags) noexcept;
@@ -59,6 +60,7 @@ private:
     domain_device& _device;
     mutable std::mutex _lock; // guards what follows, and the keys of all records
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
+    window_record _of_card_memory; // without a key: of all handles of memory of the card
 };
 
 } // namespace ucxl::mlx5
