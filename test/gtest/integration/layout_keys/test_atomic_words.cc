@@ -57,6 +57,53 @@ protected:
     }
 };
 
+// One that is not refused is asked for ever, or until the stack ends.
+TEST_F(atomic_words, no_region_over_itself)
+{
+    const auto memory = patterned(64);
+    const auto lower  = region_of(std::array{memory->piece(0, 64)});
+    const auto over   = [&](uct_mlx5_layout_region_h region) { return ibv_sge{0, 64, about(region).lkey}; };
+    const auto upper  = region_of(std::array{over(lower)});
+    logs().expect("leads back to the region's key");
+    for (const auto& circle : {over(lower), over(upper)}) {
+        EXPECT_EQ(uct_mlx5_layout_set_sg(lower, 0, 1, &circle), UCS_ERR_INVALID_PARAM);
+    }
+    expect_word(lower, 0);
+    expect_word(upper, 0);
+    EXPECT_EQ(about(upper).whole_words, 1);
+}
+
+TEST_F(atomic_words, no_region_over_one_that_is_set_over_it_for_later)
+{
+    const auto first  = new_region();
+    const auto second = new_region();
+    const auto over   = [&](uct_mlx5_layout_region_h region) { return ibv_sge{0, 64, about(region).lkey}; };
+    const auto later  = over(second);
+    EXPECT_EQ(uct_mlx5_layout_set_sg(first, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &later), UCS_OK);
+    const auto circle = over(first);
+    logs().expect("leads back to the region's key");
+    EXPECT_EQ(uct_mlx5_layout_set_sg(second, 0, 1, &circle), UCS_ERR_INVALID_PARAM);
+}
+
+// Each of a few regions lies twice over the next one, so a word has many ways to memory.
+TEST_F(atomic_words, of_regions_with_many_ways_down)
+{
+    const auto memory = patterned(64);
+    std::vector<uct_mlx5_layout_region_h> chain(40);
+    for (auto& each : chain) {
+        each = new_region();
+    }
+    // From the top down: the depth of those below is not known then.
+    for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
+        const ibv_sge half{0, 8, about(chain[i + 1]).lkey};
+        EXPECT_EQ(uct_mlx5_layout_set_sg(chain[i], 0, 2, std::array{half, half}.data()), UCS_OK);
+    }
+    const ibv_sge words = memory->piece(0, 64);
+    EXPECT_EQ(uct_mlx5_layout_set_sg(chain.back(), 0, 1, &words), UCS_OK);
+    EXPECT_EQ(about(chain.front()).whole_words, 1);
+    EXPECT_EQ(uct_mlx5_layout_region_check_atomic(chain.front(), 8), UCS_OK);
+}
+
 TEST_F(atomic_words, every_word_of_aligned_blocks)
 {
     const auto memory = zeroed(4096);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <unordered_set>
+#include <vector>
 
 #include "ucs/layout/walk.h"
 
@@ -39,17 +41,38 @@ bool is_made_of_words(const layout& layout)
            });
 }
 
-bool has_whole_words_inside(const region& key)
+// Many regions may lie over the same one, which is looked at once.
+bool has_whole_words_inside(const region& top)
 {
-    return key.shown() != nullptr && is_made_of_words(*key.shown()) &&
-           std::ranges::all_of(key.bases(), [&](const source_base& base) {
-               const region* const below = region_behind(key, base.lkey);
-               return below == nullptr ? is_aligned(base.address)
-                                       : is_aligned(base.address - below->address()) && has_whole_words_inside(*below);
-           });
+    std::vector<const region*> unvisited{&top};
+    std::unordered_set<const region*> found{&top};
+    const auto shows_words = [&](const region& key) {
+        return key.shown() != nullptr && is_made_of_words(*key.shown()) &&
+               std::ranges::all_of(key.bases(), [&](const source_base& base) {
+                   const region* const below = region_behind(key, base.lkey);
+                   if (below != nullptr && found.insert(below).second) {
+                       unvisited.push_back(below);
+                   }
+                   return is_aligned(base.address - (below == nullptr ? 0 : below->address()));
+               });
+    };
+    while (!unvisited.empty()) {
+        const region* const next = unvisited.back();
+        unvisited.pop_back();
+        if (!shows_words(*next)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-result<void> check_word_inside(const region& key, std::uint64_t address)
+// Where a word of a region is in what lies below.
+struct lower_word {
+    const region* below; // null: memory
+    std::uint64_t address;
+};
+
+result<lower_word> word_below(const region& key, std::uint64_t address)
 {
     const std::uint64_t offset = address - key.address();
     if (offset >= key.length() || key.length() - offset < word_bytes) {
@@ -68,15 +91,12 @@ result<void> check_word_inside(const region& key, std::uint64_t address)
     const source_base& base    = key.bases()[first.source];
     const std::uint64_t behind = base.address + static_cast<std::uint64_t>(first.offset);
     const region* const below  = region_behind(key, base.lkey);
-    if (below != nullptr) {
-        return check_word_inside(*below, behind);
-    }
-    if (!is_aligned(behind)) {
+    if (below == nullptr && !is_aligned(behind)) {
         return fail(
             errc::invalid_param,
             std::format("the word at 0x{:x} is at 0x{:x} in memory, which is no multiple of 8", address, behind));
     }
-    return {};
+    return lower_word{below, behind};
 }
 
 } // namespace
@@ -99,7 +119,11 @@ result<void> check_word(const region& region, std::uint64_t address)
     if (region.shown() == nullptr) {
         return fail(errc::invalid_param, "the region has no layout");
     }
-    return check_word_inside(region, address);
+    // No region leads back to itself, so this ends.
+    for (lower_word word{&region, address}; word.below != nullptr;) {
+        word = UCXL_TRY(word_below(*word.below, word.address));
+    }
+    return {};
 }
 
 } // namespace ucxl::mlx5

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <format>
+#include <unordered_set>
 #include <utility>
 
 namespace ucxl::mlx5
@@ -168,8 +170,34 @@ void region::note_executed() noexcept
     _posted_memory.clear();
 }
 
+// Nothing could follow a region over itself to its end. Layouts that are prepared count as those in force: they may be
+// next. A region may lie over one that has no layout yet, so numbers are compared as well.
+result<void> region::check_leads_elsewhere(std::span<const source_base> bases) const
+{
+    std::vector<const region*> unvisited;
+    std::unordered_set<const region*> found;
+    const auto leads_here = [&](const source_base& base) {
+        const auto below = _domain.bound.find(base.lkey);
+        if (below != _domain.bound.end() && found.insert(below->second).second) {
+            unvisited.push_back(below->second);
+        }
+        return base.lkey == key();
+    };
+    bool is_circle = std::ranges::any_of(bases, leads_here);
+    while (!is_circle && !unvisited.empty()) {
+        const region& next = *unvisited.back();
+        unvisited.pop_back();
+        is_circle =
+            std::ranges::any_of(next._bound.bases, leads_here) || std::ranges::any_of(next._prepared.bases, leads_here);
+    }
+    return is_circle ? fail(errc::invalid_param,
+                            std::format("the memory below leads back to the region's key, 0x{:x}", key()))
+                     : result<void>();
+}
+
 result<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
+    UCXL_TRY(check_leads_elsewhere(bases));
     unsigned below = 0;
     for (const source_base& base : bases) {
         const auto found = _domain.bound.find(base.lkey);

@@ -108,7 +108,9 @@ private:
         plan_cost cost;
     };
 
+    // Errors: invalid_param (the bases lead back to this region), exceeds_limit.
     result<device_limits> limits_for(std::span<const source_base> bases) const;
+    result<void> check_leads_elsewhere(std::span<const source_base> bases) const;
     result<void> check_end(std::uint64_t length) const;
     key_rights nested_rights() const;
     bind_request request_for_root(std::uint64_t length) const;
