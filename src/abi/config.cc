@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include <ucs/datastruct/list.h>
@@ -48,7 +49,7 @@ field_parser parser_of(const option& option)
                      "bandwidth value: <number>[T|G|M|K]B|b[[p|/]s] or \"auto\"");
     case option_type::time:
         return plain("ucs_config_sscanf_time", "ucs_config_sprintf_time", "ucs_config_clone_double",
-                     "time value: <number>[m|s|ms|us|ns]");
+                     "time value, not negative: <number>[m|s|ms|us|ns]");
     case option_type::memory_units:
         return plain("ucs_config_sscanf_memunits", "ucs_config_sprintf_memunits", "ucs_config_clone_ulong",
                      "memory units: <number>[b|kb|mb|gb], \"inf\", or \"auto\"");
@@ -130,6 +131,21 @@ ucs_config_field_t* make_fields(std::span<const option> options)
                                                         : make<config_field_1_16>(options);
 }
 
+namespace
+{
+
+// UCX also reads times that are negative or no numbers.
+bool is_usable(const option& option, const void* value)
+{
+    double seconds = 0;
+    if (option.type == option_type::time) {
+        std::memcpy(&seconds, value, sizeof(seconds));
+    }
+    return seconds >= 0;
+}
+
+} // namespace
+
 bool is_valid(const option& option, const char* value)
 {
     constexpr std::size_t max_value_length = 64; // none of our values is longer
@@ -138,14 +154,16 @@ bool is_valid(const option& option, const char* value)
     if (parser.functions.read(value, scratch.data(), parser.arg) == 0) {
         return false;
     }
+    const bool usable = is_usable(option, scratch.data());
     parser.functions.release(scratch.data(), parser.arg);
-    return true;
+    return usable;
 }
 
 bool read_value(const option& option, const char* value, void* values)
 {
     const auto parser = parser_of(option);
-    return parser.functions.read(value, static_cast<std::byte*>(values) + option.offset, parser.arg) != 0;
+    auto* const place = static_cast<std::byte*>(values) + option.offset;
+    return parser.functions.read(value, place, parser.arg) != 0 && is_usable(option, place);
 }
 
 std::string expected_value(const option& option)

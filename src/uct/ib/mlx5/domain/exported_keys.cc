@@ -119,8 +119,9 @@ void exported_keys::end_idle()
 
 void exported_keys::run_filler(const std::stop_token& stop)
 {
-    const auto period = duration_of(_options.idle);
-    auto next_end     = std::chrono::steady_clock::now() + period;
+    constexpr std::chrono::steady_clock::duration shortest = std::chrono::milliseconds(1); // a thread, not a spin loop
+    const auto period                                      = std::max(duration_of(_options.idle), shortest);
+    auto next_end                                          = std::chrono::steady_clock::now() + period;
     while (!stop.stop_requested()) {
         bool wants_more = false;
         {
