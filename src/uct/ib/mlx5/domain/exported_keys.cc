@@ -14,8 +14,8 @@ namespace ucxl::mlx5
 namespace
 {
 
-constexpr std::uint32_t buffer_octowords      = 4; // the least that a list has
-constexpr std::uint32_t long_buffer_octowords = 32;
+constexpr std::uint32_t buffer_octowords      = 4;                      // the least that a list has
+constexpr std::uint32_t long_buffer_octowords = window_key_octowords;   // so that there are only two sizes
 constexpr std::uint64_t entry_bytes           = std::uint64_t{1} << 31; // a buffer beyond has more entries
 constexpr std::size_t klm_bytes               = 16;
 constexpr std::size_t most_announced          = 256; // that wait for a handle
