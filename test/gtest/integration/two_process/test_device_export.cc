@@ -644,11 +644,16 @@ void forged(const peer_arguments& arguments)
             check(imported.status() != UCS_OK, "byte {} of a handle was changed, and it was imported",
                   static_cast<std::ptrdiff_t>(at) - part);
         }
-        // A copy of own memory at such an address would go to the other process.
+        // A copy of own memory at such an address would go to the other process. Other addresses are free, but they
+        // would leave too few for this process.
         const auto* const memory     = reinterpret_cast<const std::byte*>(&session);
         const std::byte* const first = nullptr;
+        constexpr std::size_t gib    = std::size_t{1} << 30;
+        const auto* const own_arena  = static_cast<const std::byte*>(own.address) + gib;
+        const auto* const unused     = first + 16384 * gib;
         for (const auto& [address, length] :
-             {std::pair(memory, 8ul), std::pair(memory - 65536, 1ul << 20), std::pair(first, ~0ul)}) {
+             {std::pair(memory, 8ul), std::pair(memory - 65536, 1ul << 20), std::pair(first, ~0ul),
+              std::pair(own_arena, 300 * gib), std::pair(unused, 40960 * gib)}) {
             bytes changed       = other.packed;
             std::byte* const at = changed.data() + part;
             auto handle         = mlx5::unpack_exported(at);

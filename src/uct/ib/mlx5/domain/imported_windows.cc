@@ -4,16 +4,19 @@
 #include "sys/pages.h"
 #include "sys/reserved_addresses.h"
 #include "sys/rollback.h"
-#include "ucs/layout/limits.h"
 
 #include <algorithm>
 #include <exception>
+#include <format>
 
 namespace ucxl::mlx5
 {
 
 namespace
 {
+
+constexpr std::uint64_t most_bytes    = std::uint64_t{1} << 45; // a quarter of the addresses of a process
+constexpr std::uint64_t part_of_arena = 4;                      // it has up to three parts, each for other windows
 
 std::uintptr_t number_of(const void* address)
 {
@@ -57,6 +60,7 @@ result<void> imported_windows::add(const exported_handle& handle, const alias_ta
     {
         const std::lock_guard guard(_lock);
         _arena = windows.addresses_of_arena();
+        UCXL_TRY(check_room(handle.address, handle.memory_bytes));
         if (!reserve(handle.address, handle.memory_bytes)) {
             return fail(errc::unsupported,
                         std::format("memory of this process is at some of the {} bytes at 0x{:x}, or they cannot be "
@@ -67,6 +71,8 @@ result<void> imported_windows::add(const exported_handle& handle, const alias_ta
         _ranges.emplace(handle.address, range{handle.memory_bytes, &alias, &copies});
         undo.cancel();
         _longest = std::max(_longest, handle.memory_bytes);
+        _bytes += handle.memory_bytes;
+        _in_arena += bytes_in_arena(handle.address, handle.memory_bytes);
     }
     if (windows.holds_windows(reinterpret_cast<const void*>(handle.address), handle.memory_bytes)) {
         remove(handle.address, alias);
@@ -84,8 +90,33 @@ void imported_windows::remove(std::uintptr_t address, const alias_table::entry& 
     if (found != last) {
         const std::uint64_t length = found->second.length;
         _ranges.erase(found);
+        _bytes -= length;
+        _in_arena -= bytes_in_arena(address, length);
         free_reserved(address, length);
     }
+}
+
+std::uint64_t imported_windows::bytes_in_arena(std::uintptr_t address, std::uint64_t length) const
+{
+    const std::uint64_t start = std::max(address, _arena.start);
+    const std::uint64_t end   = std::min(address + length, _arena.end);
+    return end > start ? end - start : 0;
+}
+
+result<void> imported_windows::check_room(std::uintptr_t address, std::uint64_t length) const
+{
+    const auto check = [&](std::uint64_t used, std::uint64_t more, std::uint64_t most, const char* what) {
+        return more <= most - used
+                   ? result<void>()
+                   : fail(errc::exceeds_limit,
+                          std::format("a window of another process has {} bytes at 0x{:x}: with those imported before, "
+                                      "that is more than {} {}",
+                                      length, address, most, what));
+    };
+    UCXL_TRY(check(_bytes, length, most_bytes, "bytes"));
+    const std::uint64_t most_in_arena = (_arena.end - _arena.start) / part_of_arena;
+    return check(_in_arena, bytes_in_arena(address, length), most_in_arena,
+                 "bytes at addresses of own windows (UCX_LAYOUT_ARENA_SIZE)");
 }
 
 template <typename Visit>
@@ -117,7 +148,7 @@ void imported_windows::for_each_own_part(std::uintptr_t address, std::uint64_t l
 
 bool imported_windows::reserve(std::uintptr_t address, std::uint64_t length) const
 {
-    if (length > limits::max_length || address > std::uintptr_t{INTPTR_MAX} - length) {
+    if (address > std::uintptr_t{INTPTR_MAX} - length) {
         return false; // no process has such addresses
     }
     std::uint64_t reserved_to = 0;

@@ -5,7 +5,8 @@
 // transfers by keys are not concerned.
 //
 // The addresses come from the other process. They are reserved here, so that no memory of this process is, or comes to
-// be, at one of them: copies of it would go to the other process.
+// be, at one of them: copies of it would go to the other process. Whoever sends a handle may write any address and
+// length into it, so all of them together get only a part of the addresses of this process and of its own windows.
 #pragma once
 
 #include "alias_table.h"
@@ -25,7 +26,8 @@ public:
     // Of the process.
     static imported_windows& instance();
 
-    // `alias` and `copies` stay until remove(). Errors: unsupported (memory of this process has such an address).
+    // `alias` and `copies` stay until remove(). Errors: unsupported (memory of this process has such an address),
+    // exceeds_limit.
     result<void> add(const exported_handle& handle, const alias_table::entry& alias, staged_copies& copies,
                      const window_directory& windows);
     // Waits for copies that are under way.
@@ -42,6 +44,9 @@ private:
         staged_copies* copies;
     };
 
+    // Errors: exceeds_limit.
+    result<void> check_room(std::uintptr_t address, std::uint64_t length) const;
+    std::uint64_t bytes_in_arena(std::uintptr_t address, std::uint64_t length) const;
     // Calls visit(start, range) for those that may touch the range.
     template <typename Visit>
     void for_each_near(std::uintptr_t address, std::uint64_t length, Visit&& visit) const;
@@ -55,7 +60,9 @@ private:
 
     mutable std::shared_mutex _lock; // shared while the device copies
     std::multimap<std::uintptr_t, range> _ranges;
-    std::uint64_t _longest = 0;
+    std::uint64_t _longest  = 0;
+    std::uint64_t _bytes    = 0; // of all ranges
+    std::uint64_t _in_arena = 0; // of these, addresses of the arena
     address_range _arena{};
 };
 
