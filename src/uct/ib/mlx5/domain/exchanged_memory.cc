@@ -4,6 +4,7 @@
 #include "device_window_keys.h"
 #include "domain_options.h"
 #include "imported_windows.h"
+#include "sys/rollback.h"
 
 namespace ucxl::mlx5
 {
@@ -76,11 +77,10 @@ result<void> exchanged_memory::import(window_handle& handle, const exported_hand
 {
     alias_table& aliases = _device.aliases();
     handle.alias         = UCXL_TRY(aliases.take(imported.key));
+    rollback undo([&] { aliases.give_back(std::exchange(handle.alias, nullptr)); });
     handle.lkey = handle.rkey = handle.alias->key();
-    if (auto shown = show_imported(handle, imported); !shown) {
-        aliases.give_back(std::exchange(handle.alias, nullptr));
-        return shown;
-    }
+    UCXL_TRY(show_imported(handle, imported));
+    undo.cancel();
     aliases.expect(imported);
     _device.show();
     return {};
