@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pool_life.h"
+#include "queue_life.h"
 #include "support/lives.h"
 
 namespace ucxl::test
@@ -63,6 +64,19 @@ INSTANTIATE_TEST_SUITE_P(device_memory, pool_faults,
                          ::testing::Values(fault_kind{"commands", "command", 60, 8},
                                            fault_kind{"keys", "command:create_mkey", 20, 6},
                                            fault_kind{"binds", "wqe:umr", 20, 3}));
+
+// The queue was lost for one copy, not for the next one as well.
+TEST(lost_queue, copies_at_once_when_the_device_makes_queues_again)
+{
+    int lost = 0;
+    for (const auto& [status, output] : lives_with("queue_lives", numbered("command:create_qp", 1, 8))) {
+        EXPECT_TRUE(status == queue_life_complete || status == queue_life_lost || status == queue_life_no_setup)
+            << status << "\n"
+            << output;
+        lost += status == queue_life_lost ? 1 : 0;
+    }
+    EXPECT_EQ(lost, 1);
+}
 
 // Every limit below what is needed is an error that changes nothing and leaves nothing.
 void expect_refusals(const std::string& limit, int step, int most)

@@ -240,10 +240,19 @@ result<void> bind_queue::connect(ibv_qp* qp) const
     return error == 0 ? result<void>() : fail_errno("the bind queue to RTS", error);
 }
 
+result<void> bind_queue::renew()
+{
+    if (has_failed()) {
+        return device_has_failed();
+    }
+    return _is_lost ? make() : result<void>();
+}
+
 result<void> bind_queue::post(std::span<request_bytes> requests)
 {
-    if (_is_lost) {
-        UCXL_TRY(make());
+    const bool was_lost = _is_lost;
+    UCXL_TRY(renew());
+    if (was_lost) {
         for (request_bytes& request : requests) {
             const prm::view<prm::wqe_control_segment> control(std::span(request.bytes).first<prm::wqe_unit_bytes>());
             (void)control.set(prm::wqe_control_segment::qpn, qpn() & 0xffffff);
@@ -343,6 +352,7 @@ result<bool> bind_queue::attempt(std::span<request_bytes> requests)
 result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
                                  const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand)
 {
+    UCXL_TRY(renew());
     ibv_qp_ex* const qp = ibv_qp_to_qp_ex(_qp.get());
     ibv_wr_start(qp);
     qp->wr_id    = 0;

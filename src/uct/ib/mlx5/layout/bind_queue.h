@@ -55,6 +55,8 @@ private:
     bind_queue() = default;
 
     result<void> make();
+    // Before anything is posted: a queue that was lost is made again. Errors: io_error, if the device has failed as well.
+    result<void> renew();
     result<void> connect(ibv_qp* qp) const;
     result<void> post(std::span<request_bytes> requests);
     result<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
