@@ -105,13 +105,13 @@ std::uint64_t imported_windows::bytes_in_arena(std::uintptr_t address, std::uint
 
 result<void> imported_windows::check_room(std::uintptr_t address, std::uint64_t length) const
 {
-    const auto check = [&](std::uint64_t used, std::uint64_t more, std::uint64_t most, const char* what) {
+    const auto check = [&](std::uint64_t used, std::uint64_t more, std::uint64_t most, const char* limit) {
         return more <= most - used
                    ? result<void>()
                    : fail(errc::exceeds_limit,
                           std::format("a window of another process has {} bytes at 0x{:x}: with those imported before, "
                                       "that is more than {} {}",
-                                      length, address, most, what));
+                                      length, address, most, limit));
     };
     UCXL_TRY(check(_bytes, length, most_bytes, "bytes"));
     const std::uint64_t most_in_arena = (_arena.end - _arena.start) / part_of_arena;
