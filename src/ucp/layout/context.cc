@@ -135,17 +135,24 @@ public:
             tell_peers_nothing();
             return false;
         }
-        const std::string format = value(address_format_option);
-        if (!set(address_format_option, "v2")) {
+        return choose_format("v2");
+    }
+
+    void tell_peers_nothing() { choose_format("v1"); }
+
+private:
+    bool choose_format(const char* format)
+    {
+        const std::string found = value(address_format_option);
+        if (!set(address_format_option, format)) {
             return false;
         }
-        _old_format = format;
+        if (_old_format.empty()) { // may be called twice
+            _old_format = found;
+        }
         return true;
     }
 
-    void tell_peers_nothing() { set(address_format_option, "v1"); }
-
-private:
     bool set(const char* name, const std::string& text)
     {
         return _config != nullptr && !text.empty() && ucp_config_modify(_config, name, text.c_str()) == UCS_OK;

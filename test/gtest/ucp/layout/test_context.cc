@@ -274,20 +274,28 @@ std::string printed(const ucp_config_t* config)
 
 TEST_F(context_watch, gives_the_configuration_back_as_it_was)
 {
-    const std::pair<const char*, unsigned> contexts[] = {
-        {"self", all_flags}, {"^lay_copy", all_flags}, {"all", flags_for_cards}, {"^tcp", flags_for_cards}};
-    for (const auto& [tls, flags] : contexts) {
+    struct watched_context {
+        const char* tls;
+        unsigned flags;
+        const char* format;
+    };
+    const watched_context contexts[] = {
+        {"self", all_flags, "v1"},       {"^lay_copy", all_flags, "v1"},
+        {"^lay_copy", all_flags, "v2"},  {"all", flags_for_cards, "v2"},
+        {"^tcp", flags_for_cards, "v1"}, {"all", UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS, "v2"}};
+    for (const auto& [tls, flags, format] : contexts) {
         watch watched(flags);
         ucp_config_t* config = nullptr;
         ASSERT_EQ(ucp_config_read(nullptr, nullptr, &config), UCS_OK);
         ASSERT_EQ(ucp_config_modify(config, "TLS", tls), UCS_OK);
+        ASSERT_EQ(ucp_config_modify(config, "ADDRESS_VERSION", format), UCS_OK);
         const std::string before = printed(config);
         ucp_params_t params{};
         params.field_mask     = UCP_PARAM_FIELD_FEATURES;
         params.features       = UCP_FEATURE_TAG;
         ucp_context_h context = nullptr;
         ASSERT_EQ(init_any_ucx(params, config, context), UCS_OK);
-        EXPECT_EQ(printed(config), before);
+        EXPECT_EQ(printed(config), before) << tls << ' ' << flags << ' ' << format;
         ucp_cleanup(context);
         ucp_config_release(config);
     }
