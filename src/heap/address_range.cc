@@ -1,5 +1,7 @@
 #include "address_range.h"
 
+#include "kernel_call.h"
+#include "settings.h"
 #include "small_file.h"
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace ucxl::heap
@@ -21,7 +22,7 @@ namespace
 {
 
 // Pieces begin at multiples of this in memory and in the file, so that the kernel can use huge pages.
-constexpr std::size_t granule     = std::size_t{2} << 20;
+constexpr std::size_t granule     = huge_page;
 constexpr std::size_t least_piece = std::size_t{64} << 20;
 
 std::size_t round_up(std::size_t length, std::size_t to)
@@ -73,26 +74,6 @@ int move_up(int fd)
     return moved;
 }
 
-// A program may have closed it, and opened something else.
-bool is_file(int fd, std::uint64_t inode)
-{
-    struct stat status{};
-    return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
-}
-
-// Not by the C library: UCX stands before its functions, to hear of memory that moves, and must not be called in a
-// fork.
-template <typename... Arguments>
-long call(long number, Arguments... arguments)
-{
-    return syscall(number, arguments...);
-}
-
-std::byte* to_memory(long address)
-{
-    return address == -1 ? nullptr : reinterpret_cast<std::byte*>(address);
-}
-
 } // namespace
 
 constinit address_range heap_range;
@@ -135,11 +116,6 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
     return nullptr;
 }
 
-bool address_range::has_file() const
-{
-    return is_file(_fd, _inode);
-}
-
 bool address_range::make_file()
 {
     const int made = memfd_create("ucx_layout_heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -151,8 +127,7 @@ bool address_range::make_file()
         close(made);
         return false;
     }
-    _fd          = move_up(made);
-    _inode       = status.st_ino;
+    _file        = {.fd = move_up(made), .device = status.st_dev, .inode = status.st_ino};
     _file_length = 0;
     return true;
 }
@@ -167,16 +142,16 @@ bool address_range::add_piece(std::size_t least)
     const auto mapped         = static_cast<std::size_t>(start - reserved_start);
     const std::size_t left    = length - mapped;
     least                     = round_up(least, granule);
-    if (number == max_pieces || least > left || (!has_file() && !make_file())) {
+    if (number == max_pieces || least > left || (!_file.is_open() && !make_file())) {
         return false;
     }
     const std::size_t wanted = std::min(std::max({least, least_piece, round_up(mapped / 8, granule)}), left);
     const auto file_end      = static_cast<off_t>(_file_length + wanted);
-    if (has_limit(RLIMIT_FSIZE, static_cast<std::uint64_t>(file_end)) || ftruncate(_fd, file_end) != 0) {
+    if (has_limit(RLIMIT_FSIZE, static_cast<std::uint64_t>(file_end)) || ftruncate(_file.fd, file_end) != 0) {
         return false;
     }
     const auto offset = static_cast<off_t>(_file_length);
-    if (mmap(start, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, _fd, offset) == MAP_FAILED) {
+    if (mmap(start, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, _file.fd, offset) == MAP_FAILED) {
         return false; // the file stays longer, and nothing is there
     }
     if (_has_huge_pages) {
@@ -185,10 +160,9 @@ bool address_range::add_piece(std::size_t least)
     _pieces[number] = {.start       = start,
                        .length      = wanted,
                        .file_offset = _file_length,
-                       .fd          = _fd,
-                       .inode       = _inode,
+                       .file        = _file,
                        .kind        = piece_kind::shared,
-                       .copy        = nullptr};
+                       .copy        = {}};
     _file_length += wanted;
     _next = start;
     _num_pieces.store(number + 1, std::memory_order_release);
@@ -241,7 +215,7 @@ const address_range::piece* address_range::piece_of(const std::byte* address) co
 bool address_range::punch(std::byte* address, std::size_t length) const
 {
     const piece* const found = piece_of(address);
-    if (found == nullptr || found->kind == piece_kind::viewed) {
+    if (found == nullptr || (found->kind != piece_kind::shared && found->kind != piece_kind::copied)) {
         return false;
     }
     return madvise(address, length, found->kind == piece_kind::shared ? MADV_REMOVE : MADV_DONTNEED) == 0;
@@ -258,120 +232,75 @@ heap_memory_kind address_range::tell(unsigned index, heap_memory& memory) const
         return heap_memory_none;
     }
     const piece& asked = _pieces[index];
-    if (asked.kind != piece_kind::shared || !is_file(asked.fd, asked.inode)) {
+    if (asked.kind != piece_kind::shared || !asked.file.is_open()) {
         return heap_memory_private;
     }
-    memory = {.start = asked.start, .length = asked.length, .file_offset = asked.file_offset, .fd = asked.fd};
+    memory = {.start = asked.start, .length = asked.length, .file_offset = asked.file_offset, .fd = asked.file.fd};
     return heap_memory_shared;
 }
 
-namespace
+std::span<std::byte> address_range::shared_piece_of(const std::byte* address) const
 {
-
-// By a system call: programs protect pages of their blocks, and to read these would be a fault.
-bool read_all(int fd, off_t from, std::byte* to, std::size_t length)
-{
-    while (length > 0) {
-        const long done = call(SYS_pread64, fd, to, length, from);
-        if (done <= 0) {
-            return false;
-        }
-        from += done;
-        to += done;
-        length -= static_cast<std::size_t>(done);
-    }
-    return true;
-}
-
-// False if the file cannot be read: another thread may close it.
-bool read_data(int fd, off_t first, std::size_t length, std::byte* to)
-{
-    const off_t end = first + static_cast<off_t>(length);
-    for (off_t hole = first; hole < end;) {
-        const off_t data = lseek(fd, hole, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) {
-            return true; // nothing but a hole
-        }
-        if (data >= end) {
-            return true;
-        }
-        hole              = std::min<off_t>(lseek(fd, data, SEEK_HOLE), end);
-        const auto number = static_cast<std::size_t>(hole - data);
-        if (data < 0 || hole < data || !read_all(fd, data, to + (data - first), number)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-} // namespace
-
-// Private memory with what the piece has now, or null. Holes of the file stay holes.
-std::byte* address_range::copy_of(const piece& copied)
-{
-    std::byte* const copy = to_memory(call(SYS_mmap, nullptr, copied.length, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    if (copy == nullptr) {
-        return nullptr;
-    }
-    call(SYS_madvise, copy, copied.length, MADV_HUGEPAGE); // it is written at once, and takes a third of the time then
-    if (!is_file(copied.fd, copied.inode) ||
-        !read_data(copied.fd, static_cast<off_t>(copied.file_offset), copied.length, copy)) {
-        std::memcpy(copy, copied.start, copied.length); // nobody knows where the holes are
-    }
-    return copy;
+    const piece* const found = holds(address) ? piece_of(address) : nullptr;
+    const bool is_shared     = found != nullptr && found->kind == piece_kind::shared &&
+                           static_cast<std::size_t>(address - found->start) < found->length;
+    return is_shared ? std::span(found->start, found->length) : std::span<std::byte>();
 }
 
 // Mapping the file privately would not do: what the parent writes later would be seen by the child.
 void address_range::before_fork()
 {
+    std::size_t lost = 0;
     for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
         piece& each = _pieces[i];
-        each.copy   = each.kind == piece_kind::shared ? copy_of(each) : nullptr;
+        if (each.kind == piece_kind::shared && !each.copy.make(each.start, each.length, each.file, each.file_offset)) {
+            lost += each.length;
+        }
     }
+    if (lost != 0) {
+        log_lost_in_child(lost);
+    }
+    _thread.make_private(*this);
 }
 
 void address_range::after_fork_in_parent()
 {
+    _thread.share_again();
     for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
-        piece& each = _pieces[i];
-        if (each.copy != nullptr) {
-            call(SYS_munmap, each.copy, each.length);
-            each.copy = nullptr;
-        }
+        _pieces[i].copy.drop();
     }
 }
 
-// Without the file, nothing: what a child may not change, it does not see.
-void address_range::view(piece& viewed)
+// What there is no copy of, the child does not see: it would be what the parent writes later.
+void address_range::replace_by_copy(piece& replaced)
 {
-    if (!is_file(viewed.fd, viewed.inode) || call(SYS_mmap, viewed.start, viewed.length, PROT_READ | PROT_WRITE,
-                                                  MAP_PRIVATE | MAP_FIXED, viewed.fd, viewed.file_offset) == -1) {
-        call(SYS_mprotect, viewed.start, viewed.length, PROT_NONE);
-    }
-    viewed.kind = piece_kind::viewed;
+    replaced.kind = replaced.copy.is_in_file() ? piece_kind::copied_in_file : piece_kind::copied;
+    _thread.for_each_other_part(replaced.start, replaced.length, [&](std::byte* start, std::size_t length) {
+        if (!replaced.copy.put(static_cast<std::size_t>(start - replaced.start), length, start)) {
+            call(SYS_mprotect, start, length, PROT_NONE);
+            replaced.kind = piece_kind::lost;
+        }
+    });
+    replaced.copy.drop();
 }
 
 void address_range::after_fork_in_child()
 {
-    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
-        piece& each = _pieces[i];
-        if (each.kind != piece_kind::shared) {
-            continue;
+    const unsigned number = _num_pieces.load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < number; ++i) {
+        if (_pieces[i].kind == piece_kind::shared) {
+            replace_by_copy(_pieces[i]);
         }
-        if (each.copy != nullptr &&
-            call(SYS_mremap, each.copy, each.length, each.length, MREMAP_MAYMOVE | MREMAP_FIXED, each.start) != -1) {
-            each.kind = piece_kind::copied;
-        } else {
-            view(each);
-        }
-        each.copy = nullptr;
     }
-    if (has_file()) {
-        close(_fd);
+    if (number != 0 && _pieces[number - 1].kind == piece_kind::lost) {
+        _next = _pieces[number - 1].start + _pieces[number - 1].length;
+    }
+    _thread.stay_private();
+    if (_file.is_open()) {
+        close(_file.fd);
     }
     // The next piece is of a file of the child's own.
-    _fd = -1;
+    _file = {};
 }
 
 } // namespace ucxl::heap

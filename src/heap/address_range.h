@@ -12,11 +12,16 @@
 //     heap_range.punch(memory, 4096);
 #pragma once
 
+#include "forking_thread.h"
+#include "own_file.h"
+#include "piece_copy.h"
+
 #include "sys/heap_memory.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ucxl::heap
 {
@@ -39,6 +44,8 @@ public:
     // Gives the pages back to the system; then they are zero. False if they are as they were.
     bool punch(std::byte* address, std::size_t length) const;
     bool are_in_one_piece(const std::byte* one, const std::byte* other) const;
+    // The piece with this address, if it is shared with peers; otherwise empty.
+    std::span<std::byte> shared_piece_of(const std::byte* address) const;
     // See sys/heap_memory.h
     heap_memory_kind tell(unsigned index, heap_memory& memory) const;
 
@@ -49,27 +56,25 @@ public:
 
 private:
     enum class piece_kind : std::uint8_t {
-        shared, // with peers, by the file
-        copied, // by fork: private, and not of any file
-        viewed, // as `copied`, but there was no memory for the copy: the file of the process that forked, privately
+        shared,         // with peers, by the file
+        copied,         // by fork: private, and not of any file
+        copied_in_file, // as `copied`, but in a file that nobody else has: what is given back there would not be zero
+        lost,           // by fork: there was no memory for a copy, and nothing can be read
     };
     struct piece {
         std::byte* start;
         std::size_t length;
         std::uint64_t file_offset;
-        int fd;
-        std::uint64_t inode;
+        own_file file;
         piece_kind kind;
-        std::byte* copy; // only during a fork
+        piece_copy copy; // only during a fork
     };
     static constexpr unsigned max_pieces = 256;
 
     bool add_piece(std::size_t least);
-    bool has_file() const;
     bool make_file();
     const piece* piece_of(const std::byte* address) const;
-    static std::byte* copy_of(const piece& copied);
-    static void view(piece& viewed);
+    void replace_by_copy(piece& replaced);
 
     std::atomic<std::uintptr_t> _start{0};
     std::atomic<std::size_t> _length{0};
@@ -77,10 +82,9 @@ private:
     piece _pieces[max_pieces]{};
     std::atomic<unsigned> _num_pieces{0};
     std::byte* _next = nullptr; // free from here to the end of the last piece
-    // The file of the last pieces.
-    int _fd                    = -1;
-    std::uint64_t _inode       = 0;
+    own_file _file;             // of the last pieces
     std::uint64_t _file_length = 0;
+    forking_thread _thread; // only during a fork
 };
 
 extern constinit address_range heap_range;

@@ -80,4 +80,10 @@ void log_stays_out(const char* reason)
     }
 }
 
+void log_lost_in_child(std::size_t length)
+{
+    write_line("ucx-layout-heap WARN  a child cannot use %zu MB of large blocks: there was no room to copy them\n",
+               length >> 20);
+}
+
 } // namespace ucxl::heap

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace
@@ -371,6 +373,159 @@ void protected_pages()
     std::free(block);
 }
 
+// Nobody can read its file then, only its memory.
+void protected_pages_without_file()
+{
+    auto* const sparse = static_cast<char*>(opaque(std::calloc(300 * mb, 1)));
+    CHECK(is_shared(sparse) && close_range(3, ~0u, 0) == 0);
+    sparse[200 * mb]         = 1;
+    const std::size_t before = kilobytes("RssShmem:");
+    protected_pages();
+    CHECK(kilobytes("RssShmem:") < before + 10 * mb / kb);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(sparse[200 * mb] == 1 && sparse[100 * mb] == 0);
+        std::exit(0);
+    }
+    CHECK(wait_for(child) == 0);
+}
+
+void sparse_fork()
+{
+    auto* const sparse = static_cast<char*>(opaque(std::calloc(256 * mb, 1)));
+    for (std::size_t at = 0; at < 256 * mb; at += 2 * mb) {
+        sparse[at] = 1;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(kilobytes("RssAnon:") < 10 * mb / kb);
+        CHECK(sparse[0] == 1 && sparse[1] == 0 && sparse[254 * mb] == 1);
+        std::exit(0);
+    }
+    CHECK(wait_for(child) == 0);
+}
+
+void limit_addresses(std::size_t more)
+{
+    std::size_t pages       = 0;
+    std::FILE* const memory = std::fopen("/proc/self/statm", "re");
+    CHECK(std::fscanf(memory, "%zu", &pages) == 1);
+    std::fclose(memory);
+    const rlimit some{pages * page + more, RLIM_INFINITY};
+    CHECK(setrlimit(RLIMIT_AS, &some) == 0);
+}
+
+// There are no addresses left for a copy.
+void forks_without_addresses()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    limit_addresses(16 * mb);
+    int to_child[2];
+    char go = 0;
+    CHECK(pipe(to_child) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(read(to_child[0], &go, 1) == 1); // the parent has written
+        CHECK(!is_shared(block) && holds(block, mb, 1));
+        for (int i = 0; i < 8; ++i) {
+            CHECK(holds(static_cast<char*>(opaque(std::calloc(mb, 1))), mb, 0));
+        }
+        std::exit(0);
+    }
+    std::memset(block, 9, mb);
+    for (int i = 0; i < 8; ++i) {
+        filled(std::malloc(mb), mb, 9);
+    }
+    CHECK(write(to_child[1], &go, 1) == 1);
+    CHECK(wait_for(child) == 0 && is_shared(block) && holds(block, mb, 9));
+}
+
+// Nor is there a file that could be copied.
+void forks_without_addresses_and_file()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    limit_addresses(16 * mb);
+    CHECK(close_range(3, ~0u, 0) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        std::free(filled(std::malloc(100 * kb), 100 * kb, 1));
+        _exit(*opaque(block));
+    }
+    const int status = wait_for(child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV && holds(block, mb, 1));
+}
+
+// What parent and child write into the variables of this function they must not write into each other's.
+void fork_often()
+{
+    constexpr std::size_t length = 20 * kb;
+    char local[length];
+    for (int step = 0; step < 30; ++step) {
+        filled(local, length, 1);
+        pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+        const pid_t child    = fork();
+        const int value      = child == 0 ? 2 : 3;
+        CHECK(holds(local, length, 1) && is_shared(local) == (child != 0));
+        filled(local, length, value);
+        CHECK(pthread_mutex_lock(&lock) == 0 && lock.__data.__owner == gettid());
+        if (child == 0) {
+            _exit(holds(local, length, value) ? 0 : 1);
+        }
+        CHECK(wait_for(child) == 0 && holds(local, length, value) && is_shared(local));
+        CHECK(pthread_kill(pthread_self(), 0) == 0);
+    }
+}
+
+ucontext_t outside, fiber;
+
+void run_fiber(char* stack, std::size_t length)
+{
+    CHECK(getcontext(&fiber) == 0);
+    fiber.uc_stack.ss_sp   = stack;
+    fiber.uc_stack.ss_size = length;
+    fiber.uc_link          = &outside;
+    makecontext(&fiber, fork_often, 0);
+    CHECK(swapcontext(&outside, &fiber) == 0);
+}
+
+void forks_on_a_block()
+{
+    auto* const stack = static_cast<char*>(std::malloc(256 * kb));
+    run_fiber(stack, 256 * kb);
+    std::free(stack);
+    // The lowest pages of this one are used, and those below must not be touched.
+    void* made = nullptr;
+    CHECK(posix_memalign(&made, page, 256 * kb) == 0);
+    auto* const guarded = static_cast<char*>(made);
+    CHECK(mprotect(guarded, 128 * kb, PROT_NONE) == 0);
+    run_fiber(guarded + 128 * kb, 40 * kb);
+    errno = 0;
+    CHECK(write(STDERR_FILENO, guarded + 127 * kb, 1) == -1 && errno == EFAULT);
+}
+
+// The C library puts its record of the thread there, too.
+void* fork_in_thread(void* /*argument*/)
+{
+    fork_often();
+    auto* const stack = static_cast<char*>(std::malloc(256 * kb));
+    run_fiber(stack, 256 * kb);
+    std::free(stack);
+    CHECK(close_range(3, ~0u, 0) == 0);
+    fork_often();
+    return nullptr;
+}
+
+void forks_of_a_thread_on_a_block()
+{
+    void* stack = nullptr;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    CHECK(posix_memalign(&stack, page, mb) == 0 && pthread_attr_init(&attributes) == 0 &&
+          pthread_attr_setstack(&attributes, stack, mb) == 0 &&
+          pthread_create(&thread, &attributes, fork_in_thread, nullptr) == 0 && pthread_join(thread, nullptr) == 0);
+    std::free(stack);
+}
+
 // The first large block looks at files of the kernel.
 void cancelled()
 {
@@ -614,6 +769,12 @@ constexpr test_case cases[] = {
     {"forks", forks},
     {"forks_among_threads", forks_among_threads},
     {"protected_pages", protected_pages},
+    {"protected_pages_without_file", protected_pages_without_file},
+    {"sparse_fork", sparse_fork},
+    {"forks_without_addresses", forks_without_addresses},
+    {"forks_without_addresses_and_file", forks_without_addresses_and_file},
+    {"forks_on_a_block", forks_on_a_block},
+    {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},
     {"high_descriptor", high_descriptor},

@@ -1,6 +1,8 @@
 // A program that knows nothing of the heap, with it preloaded: each test is a process of its own (heap_calls.cc).
 #include "support/process.h"
 
+#include "heap/own_file.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace
@@ -147,6 +150,52 @@ TEST(heap, is_copied_while_other_threads_allocate)
 TEST(heap, with_protected_pages_is_copied_for_the_child)
 {
     EXPECT_TRUE(passes("protected_pages"));
+}
+
+TEST(heap, without_its_file_is_copied_for_the_child)
+{
+    EXPECT_TRUE(passes("protected_pages_without_file"));
+}
+
+TEST(heap, that_is_sparse_is_sparse_in_the_child)
+{
+    EXPECT_TRUE(passes("sparse_fork"));
+}
+
+TEST(heap, of_a_child_is_its_own_where_the_parent_has_no_addresses_for_a_copy)
+{
+    EXPECT_TRUE(passes("forks_without_addresses"));
+}
+
+TEST(heap, that_cannot_be_copied_is_not_in_the_child)
+{
+    EXPECT_EQ(says("forks_without_addresses_and_file", {}),
+              "ucx-layout-heap WARN  a child cannot use 64 MB of large blocks: there was no room to copy them\n");
+}
+
+TEST(heap, may_be_the_stack_of_what_forks)
+{
+    EXPECT_TRUE(passes("forks_on_a_block"));
+}
+
+TEST(heap, may_be_the_stack_of_a_thread_that_forks)
+{
+    EXPECT_TRUE(passes("forks_of_a_thread_on_a_block"));
+}
+
+TEST(own_file, is_not_another_one_with_its_descriptor_and_inode)
+{
+    const int fd = memfd_create("of the test", MFD_CLOEXEC);
+    struct stat status{};
+    ASSERT_EQ(fstat(fd, &status), 0);
+    const ucxl::heap::own_file file{.fd = fd, .device = status.st_dev, .inode = status.st_ino};
+    EXPECT_TRUE(file.is_open());
+    ucxl::heap::own_file other = file;
+    other.device               = status.st_dev + 1;
+    EXPECT_FALSE(other.is_open());
+    close(fd);
+    EXPECT_FALSE(file.is_open());
+    EXPECT_FALSE(ucxl::heap::own_file().is_open());
 }
 
 TEST(heap, is_no_place_to_cancel_a_thread)
