@@ -100,8 +100,10 @@ def run_program(device, options, command, log):
 
 
 def described(status):
+    if not is_of_signal(status):
+        return f"status {status}"
     try:
-        return signal.Signals(-status if status < 0 else status - 128).name if is_of_signal(status) else f"status {status}"
+        return signal.Signals(-status if status < 0 else status - 128).name
     except ValueError:
         return f"status {status}"
 

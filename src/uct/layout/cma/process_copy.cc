@@ -128,8 +128,8 @@ ssize_t call_for_any_thread(copy_way way, pid_t pid, const piece_pair& pieces)
     return done;
 }
 
-// Whether the window is still that of the key, and its memory that of the program that made it. Published is asked last,
-// and behind what was read before: the bases in the record, and bytes of the owner.
+// Whether the window is still that of the key, and its memory that of the program that made it. Published is asked
+// last, and behind what was read before: the bases in the record, and bytes of the owner.
 bool is_still_there(const imported_window& imported)
 {
     if (has_lost_owner(imported)) {
@@ -140,8 +140,8 @@ bool is_still_there(const imported_window& imported)
 }
 
 // The record of a window that ended may have become that of another one while the pieces were collected. So this asks
-// before it writes, and after it has read: neither another window nor a program that came in the owner's place is written
-// to, and nothing of them is taken for the window's.
+// before it writes, and after it has read: neither another window nor a program that came in the owner's place is
+// written to, and nothing of them is taken for the window's.
 bool call(copy_way way, const imported_window& imported, const piece_pair& pieces)
 {
     if (way == copy_way::to_process && !is_still_there(imported)) {

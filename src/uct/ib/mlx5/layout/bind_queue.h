@@ -55,7 +55,7 @@ private:
     bind_queue() = default;
 
     result<void> make();
-    // Before anything is posted: a queue that was lost is made again. Errors: io_error, if the device has failed as well.
+    // Before anything is posted: a queue that was lost is made again. Errors: io_error, if the device has failed, too.
     result<void> renew();
     result<void> connect(ibv_qp* qp) const;
     result<void> post(std::span<request_bytes> requests);

@@ -83,8 +83,8 @@ public:
     // No more keys than that exist, used and unused ones of all sizes.
     void limit(std::size_t most) { _max_existing = most; }
 
-    // Takes a key with room for at least that many entries: one that does not rest, or a new one. At the limit an unused
-    // key of another size is used, or goes for a new one. Errors: no_resource (the limit, and no key is unused),
+    // Takes a key with room for at least that many entries: one that does not rest, or a new one. At the limit an
+    // unused key of another size is used, or goes for a new one. Errors: no_resource (the limit, and no key is unused),
     // io_error, no_memory.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused) noexcept;

@@ -26,8 +26,8 @@ struct region_options {
     std::uint64_t address     = 0;
     // For regions that come and go: the key is a spare one of this pool (domain::roots, or domain::exported for keys
     // that other functions of the device may use) and becomes one again, and the region keeps what suspension needs.
-    // Old users of the key are told apart by its variant; of an exported one, by its address alone, after it rested (see
-    // key_pool). Null: a key of its own.
+    // Old users of the key are told apart by its variant; of an exported one, by its address alone, after it rested
+    // (see key_pool). Null: a key of its own.
     key_pool domain::* pool = nullptr;
 };
 
