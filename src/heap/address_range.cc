@@ -95,10 +95,13 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
     if (is_overcommit_off()) {
         return "the system does not overcommit memory (vm.overcommit_memory=2)";
     }
-    void* reserved = MAP_FAILED;
-    while (reserved == MAP_FAILED && length >= least_piece) {
-        reserved = mmap(nullptr, length + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        length   = reserved == MAP_FAILED ? (length / 2) & ~(granule - 1) : length;
+    const auto map_nothing = [&] {
+        return mmap(nullptr, length + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    };
+    void* reserved = map_nothing();
+    while (reserved == MAP_FAILED && length / 2 >= least_piece) {
+        length   = length / 2 & ~(granule - 1);
+        reserved = map_nothing();
     }
     if (reserved == MAP_FAILED) {
         return "no addresses could be reserved";

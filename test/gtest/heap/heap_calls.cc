@@ -526,6 +526,14 @@ void forks_of_a_thread_on_a_block()
     std::free(stack);
 }
 
+// With UCX_LAYOUT_HEAP_LIMIT=32m
+void small_limit()
+{
+    char* const first  = filled(std::malloc(10 * mb), 10 * mb, 1);
+    char* const second = filled(std::malloc(30 * mb), 30 * mb, 2);
+    CHECK(is_shared(first) && !is_shared(second));
+}
+
 // The first large block looks at files of the kernel.
 void cancelled()
 {
@@ -775,6 +783,7 @@ constexpr test_case cases[] = {
     {"forks_without_addresses_and_file", forks_without_addresses_and_file},
     {"forks_on_a_block", forks_on_a_block},
     {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},
+    {"small_limit", small_limit},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},
     {"high_descriptor", high_descriptor},

@@ -137,6 +137,11 @@ TEST(heap, that_is_full_is_followed_by_plain_memory)
     EXPECT_TRUE(passes("plain", {{"UCX_LAYOUT_HEAP_MIN", "inf"}}));
 }
 
+TEST(heap, has_a_limit_of_less_than_a_piece)
+{
+    EXPECT_TRUE(passes("small_limit", {{"UCX_LAYOUT_HEAP_LIMIT", "32m"}}));
+}
+
 TEST(heap, of_a_process_that_forks_is_copied_for_the_child)
 {
     EXPECT_TRUE(passes("forks"));
