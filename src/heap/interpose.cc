@@ -46,14 +46,18 @@ bool is_power_of_two(std::size_t number)
     return number != 0 && (number & (number - 1)) == 0;
 }
 
-// The C library has no other name for it.
+// The C library has no other name for it, and another malloc that is loaded has the same one.
 std::size_t usable_length_of_small(void* block)
 {
     using function = std::size_t (*)(void*);
     static constinit std::atomic<function> next{nullptr};
     function known = next.load(std::memory_order_relaxed);
     if (known == nullptr) {
-        known = reinterpret_cast<function>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+        void* const c_library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+        if (c_library == nullptr) {
+            return 0;
+        }
+        known = reinterpret_cast<function>(dlsym(c_library, "malloc_usable_size"));
         next.store(known, std::memory_order_relaxed);
     }
     return known == nullptr ? 0 : known(block);
@@ -97,12 +101,12 @@ std::size_t page_length()
     return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A block of the C library, that grows. Very long ones, for which the heap has no place, are left to it: it moves
-// pages, not bytes.
+// A block of the C library, that grows. Those of unknown length, and very long ones, for which the heap has no place,
+// are left to it: it moves pages, not bytes.
 void* resize_small(void* block, std::size_t length)
 {
     const std::size_t old_length = usable_length_of_small(block);
-    void* const moved            = heap::allocate(length, least_alignment, heap::contents::any);
+    void* const moved = old_length == 0 ? nullptr : heap::allocate(length, least_alignment, heap::contents::any);
     if (moved == nullptr) {
         return __libc_realloc(block, length);
     }

@@ -526,6 +526,16 @@ void forks_of_a_thread_on_a_block()
     std::free(stack);
 }
 
+// Another malloc is loaded, too, which knows nothing of our blocks.
+void small_to_large()
+{
+    auto* block = filled(std::malloc(64 * kb), 64 * kb, 3);
+    CHECK(malloc_usable_size(block) >= 64 * kb && malloc_usable_size(block) < 65 * kb);
+    block = static_cast<char*>(std::realloc(block, mb));
+    CHECK(is_shared(block) && holds(block, 64 * kb, 3));
+    std::free(block);
+}
+
 // With UCX_LAYOUT_HEAP_LIMIT=32m
 void small_limit()
 {
@@ -783,6 +793,7 @@ constexpr test_case cases[] = {
     {"forks_without_addresses_and_file", forks_without_addresses_and_file},
     {"forks_on_a_block", forks_on_a_block},
     {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},
+    {"small_to_large", small_to_large},
     {"small_limit", small_limit},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},

@@ -21,16 +21,17 @@ using ucxl::test::environment;
 using ucxl::test::process;
 using ucxl::test::program_path;
 
-ended_process run(const std::string& name, const environment& options = {})
+ended_process run(const std::string& name, const environment& options = {}, const std::string& preloaded = HEAP_LIBRARY)
 {
     environment variables = options;
-    variables.emplace_back("LD_PRELOAD", HEAP_LIBRARY);
+    variables.emplace_back("LD_PRELOAD", preloaded);
     return process(program_path("heap_calls"), {name}, {.variables = variables, .without_ucx_options = true}).wait();
 }
 
-testing::AssertionResult passes(const std::string& name, const environment& options = {})
+testing::AssertionResult passes(const std::string& name, const environment& options = {},
+                                const std::string& preloaded = HEAP_LIBRARY)
 {
-    const ended_process ended = run(name, options);
+    const ended_process ended = run(name, options, preloaded);
     if (ended.status == 0 && ended.output().empty()) {
         return testing::AssertionSuccess();
     }
@@ -140,6 +141,11 @@ TEST(heap, that_is_full_is_followed_by_plain_memory)
 TEST(heap, has_a_limit_of_less_than_a_piece)
 {
     EXPECT_TRUE(passes("small_limit", {{"UCX_LAYOUT_HEAP_LIMIT", "32m"}}));
+}
+
+TEST(heap, asks_the_c_library_for_lengths_of_its_blocks)
+{
+    EXPECT_TRUE(passes("small_to_large", {}, std::string(HEAP_LIBRARY) + ":" + program_path("other_malloc.so")));
 }
 
 TEST(heap, of_a_process_that_forks_is_copied_for_the_child)
