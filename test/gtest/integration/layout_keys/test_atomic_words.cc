@@ -85,23 +85,26 @@ TEST_F(atomic_words, no_region_over_one_that_is_set_over_it_for_later)
     EXPECT_EQ(uct_mlx5_layout_set_sg(second, 0, 1, &circle), UCS_ERR_INVALID_PARAM);
 }
 
-// Each of a few regions lies twice over the next one, so a word has many ways to memory.
+// Both regions of a level lie over both of the next one, so a word has many ways to memory.
 TEST_F(atomic_words, of_regions_with_many_ways_down)
 {
     const auto memory = patterned(64);
-    std::vector<uct_mlx5_layout_region_h> chain(40);
-    for (auto& each : chain) {
-        each = new_region();
+    std::array<std::array<uct_mlx5_layout_region_h, 2>, 40> levels;
+    for (auto& level : levels) {
+        level = {new_region(), new_region()};
     }
     // From the top down: the depth of those below is not known then.
-    for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
-        const ibv_sge half{0, 8, about(chain[i + 1]).lkey};
-        EXPECT_EQ(uct_mlx5_layout_set_sg(chain[i], 0, 2, std::array{half, half}.data()), UCS_OK);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+        for (const auto region : levels[i]) {
+            std::array pieces{memory->piece(0, 8), memory->piece(8, 8)};
+            for (std::size_t side = 0; i + 1 < levels.size() && side < 2; ++side) {
+                pieces[side] = {0, 8, about(levels[i + 1][side]).lkey};
+            }
+            EXPECT_EQ(uct_mlx5_layout_set_sg(region, 0, pieces.size(), pieces.data()), UCS_OK);
+        }
     }
-    const ibv_sge words = memory->piece(0, 64);
-    EXPECT_EQ(uct_mlx5_layout_set_sg(chain.back(), 0, 1, &words), UCS_OK);
-    EXPECT_EQ(about(chain.front()).whole_words, 1);
-    EXPECT_EQ(uct_mlx5_layout_region_check_atomic(chain.front(), 8), UCS_OK);
+    EXPECT_EQ(about(levels.front()[0]).whole_words, 1);
+    EXPECT_EQ(uct_mlx5_layout_region_check_atomic(levels.front()[0], 8), UCS_OK);
 }
 
 TEST_F(atomic_words, every_word_of_aligned_blocks)
