@@ -178,7 +178,10 @@ private:
                                   std::uint64_t remote, uct_rkey_t rkey, uct_completion_t* completion)
     {
         alignas(64) std::array<std::byte, host_bcopy_length> buffer;
-        if (const auto status = get(buffer.data(), length, remote, rkey); status != UCS_OK) {
+        const auto status = length == 0 ? UCS_OK
+                                        : move_own<Access::get, &window_traffic::count_write>(
+                                              failure_kind::remote_read, buffer.data(), length, remote, rkey);
+        if (status != UCS_OK) {
             return complete_get(completion, status);
         }
         unpack(arg, buffer.data(), length);
