@@ -92,15 +92,16 @@ auto numbers_of_mpi()
 
 #if UCXL_STANDARD_ABI
 // They are less than the address of the second page.
-handle_range own_type_handles() noexcept
+handle_ranges own_type_handles() noexcept
 {
-    return {0, 4095};
+    constexpr handle_range all{0, 4095};
+    return {all, all};
 }
 #elif defined(OPEN_MPI)
-// Addresses of variables of the library.
-handle_range own_type_handles() noexcept
+// The segment of a library or program that has this variable.
+handle_range segment_with(std::uintptr_t variable) noexcept
 {
-    handle_range found{number_of(MPI_BYTE), number_of(MPI_BYTE)};
+    handle_range found{variable, variable};
     dl_iterate_phdr(
         [](dl_phdr_info* object, std::size_t /*size*/, void* to_fill) {
             auto& range = *static_cast<handle_range*>(to_fill);
@@ -117,19 +118,47 @@ handle_range own_type_handles() noexcept
         &found);
     return found;
 }
+
+// Addresses of variables of the library, or of the program: the linker moves there those that the program refers to.
+handle_ranges own_type_handles() noexcept
+{
+    const handle_range of_bytes = segment_with(number_of(MPI_BYTE));
+    for (const char* const each : {"ompi_mpi_datatype_null", "ompi_mpi_packed",
+                                   "ompi_mpi_char",          "ompi_mpi_signed_char",
+                                   "ompi_mpi_unsigned_char", "ompi_mpi_wchar",
+                                   "ompi_mpi_short",         "ompi_mpi_unsigned_short",
+                                   "ompi_mpi_int",           "ompi_mpi_unsigned",
+                                   "ompi_mpi_long",          "ompi_mpi_unsigned_long",
+                                   "ompi_mpi_long_long_int", "ompi_mpi_unsigned_long_long",
+                                   "ompi_mpi_float",         "ompi_mpi_double",
+                                   "ompi_mpi_long_double",   "ompi_mpi_c_bool",
+                                   "ompi_mpi_int8_t",        "ompi_mpi_int16_t",
+                                   "ompi_mpi_int32_t",       "ompi_mpi_int64_t",
+                                   "ompi_mpi_uint8_t",       "ompi_mpi_uint16_t",
+                                   "ompi_mpi_uint32_t",      "ompi_mpi_uint64_t",
+                                   "ompi_mpi_aint",          "ompi_mpi_count",
+                                   "ompi_mpi_offset"}) {
+        const auto handle = reinterpret_cast<std::uintptr_t>(symbol_of_mpi(each));
+        if (handle != 0 && !of_bytes.has(handle)) {
+            return {of_bytes, segment_with(handle)};
+        }
+    }
+    return {of_bytes, of_bytes};
+}
 #else
 // Numbers of which the first bits tell the kind: derived datatypes have the first one.
-handle_range own_type_handles() noexcept
+handle_ranges own_type_handles() noexcept
 {
-    return {0, 0x7fffffff};
+    constexpr handle_range all{0, 0x7fffffff};
+    return {all, all};
 }
 #endif
 
 #ifdef OPEN_MPI
 bool is_own_number(MPI_Datatype type) noexcept
 {
-    static const handle_range own = own_type_handles();
-    return number_of(type) - own.first <= own.last - own.first && type != MPI_DATATYPE_NULL;
+    static const handle_ranges own = own_type_handles();
+    return (own[0].has(number_of(type)) || own[1].has(number_of(type))) && type != MPI_DATATYPE_NULL;
 }
 #else
 bool is_own_number(MPI_Datatype type) noexcept

@@ -5,7 +5,9 @@
 
 #include "mpi_functions.h"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace ucxl::mpi
@@ -50,11 +52,14 @@ const char* own_handles() noexcept;
 // Whether MPI has other handles than this library, so that no call could be passed on.
 bool has_other_handles() noexcept;
 // Where the handles of MPI's own datatypes are, both ends included. Some of its own may be outside; no other one is
-// inside.
+// inside. Both ranges may be the same.
 struct handle_range {
     std::uintptr_t first, last;
+
+    bool has(std::uintptr_t handle) const { return handle - first <= last - first; }
 };
-handle_range own_type_handles() noexcept;
+using handle_ranges = std::array<handle_range, 2>;
+handle_ranges own_type_handles() noexcept;
 // Whether this is one of MPI's own datatypes that consist of numbers. MPI is not asked: a wrong handle is an error of
 // the call and its window, not of a question in between, after which the handler of MPI_COMM_WORLD ends the program.
 bool is_own_number(MPI_Datatype type) noexcept;

@@ -140,8 +140,7 @@ void library::start()
         return;
     }
     is_started.store(true, std::memory_order_release);
-    const handle_range own = own_type_handles();
-    own_types::set(own.first, own.last);
+    own_types::set(own_type_handles());
     if (settings::get().takes_all_types) {
         uses_of_types.want_all();
     }
@@ -162,7 +161,7 @@ void library::stop()
     }
     leave_calls();
     target_memory::stop();
-    own_types::set(0, UINTPTR_MAX);
+    own_types::set_all();
     one_pass::stop();
     ucp_datatypes::stop();
     const auto types = known_types.clear();

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "handle_table.h"
+#include "implementation.h"
 #include "known_type.h"
 #include "one_pass.h"
 #include "report.h"
 #include "type_uses.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -17,24 +19,41 @@ namespace ucxl::mpi
 
 extern handle_table<MPI_Datatype, known_type> known_types;
 
+// A handle_range that may change while others look.
+struct changing_range {
+    std::atomic<std::uintptr_t> first{0}, last_distance{UINTPTR_MAX};
+
+    bool has(std::uintptr_t handle) const
+    {
+        return handle - first.load(std::memory_order_relaxed) <= last_distance.load(std::memory_order_relaxed);
+    }
+    void set(const handle_range& to)
+    {
+        first.store(to.first, std::memory_order_relaxed);
+        last_distance.store(to.last - to.first, std::memory_order_relaxed);
+    }
+};
+
 // Handles of MPI's own datatypes, and of none: told from derived ones without a look into a table. All handles while
 // the library is not active.
 class own_types
 {
 public:
-    static bool has(MPI_Datatype type)
+    static bool has(MPI_Datatype type) { return _ranges[0].has(number_of(type)) || _ranges[1].has(number_of(type)); }
+    static void set(const handle_ranges& own)
     {
-        return number_of(type) - _first.load(std::memory_order_relaxed) <=
-               _last_distance.load(std::memory_order_relaxed);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+            _ranges[i].set(own[i]);
+        }
     }
-    static void set(std::uintptr_t first, std::uintptr_t last)
+    static void set_all()
     {
-        _first.store(first, std::memory_order_relaxed);
-        _last_distance.store(last - first, std::memory_order_relaxed);
+        constexpr handle_range all{0, UINTPTR_MAX};
+        set({all, all});
     }
 
 private:
-    static constinit inline std::atomic<std::uintptr_t> _first{0}, _last_distance{UINTPTR_MAX};
+    static constinit inline std::array<changing_range, 2> _ranges{};
 };
 
 // Null for datatypes that MPI shall move, and for those that nothing is known of yet. Any handle may be asked for, also

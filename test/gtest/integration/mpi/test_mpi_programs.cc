@@ -1277,6 +1277,19 @@ TEST_P(mpi_long_messages, in_the_heap_go_in_one_pass_also_contiguous_ones)
                 Not(HasSubstr("MPI_DOUBLE")));
 }
 
+// MPI's own datatypes are variables of its library, or of the program that refers to them.
+TEST_P(mpi_long_messages, of_a_program_that_uses_one_datatype_go_in_one_pass)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const auto ended = run(GetParam(), 2, GetParam().with_ucx, {own("mpi_one_type_calls")},
+                           {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n"));
+    EXPECT_GT(bytes_by_cpu(ended.err, "MPI_DOUBLE"), 0u) << ended.err;
+}
+
 // What a process sends to itself is no message, and is copied by the library.
 TEST_P(mpi_long_messages, of_collective_calls_in_the_heap_go_in_one_pass)
 {
