@@ -167,9 +167,10 @@ void director::count_end(unsigned rank, const test::ended_process& ended)
     const std::string output = ended.output();
     const bool hung          = output.contains("never end") || output.contains("says nothing");
     // UCX ends a target that answers a put or get of an initiator that is gone (docs/limits.md).
-    const bool is_of_target = _plan.has_error_handling &&
-                              output.contains("Fatal: unexpected error: Endpoint timeout") &&
-                              (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler"));
+    const char* const reason = _plan.has_error_handling ? "Endpoint timeout" : "Connection reset by remote peer";
+    const bool is_of_target  = output.contains(std::string("Fatal: unexpected error: ") + reason) &&
+                              (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler") ||
+                               output.contains("ucp_atomic_req_handler"));
     const bool is_of_copy = !_plan.has_error_handling && was_ended_by_copy(output);
     const bool is_of_ucx  = _outcome.kills > 0 && (is_of_target || is_of_copy);
     (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
