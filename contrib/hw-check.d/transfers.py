@@ -106,18 +106,24 @@ class Transfers:
                        *command[4:]]
         deadline = time.monotonic() + (FIRST_PATIENCE if number == 0 else 4 * PATIENCE)
         while True:
-            ended = subprocess.run(command, env=environment(options, run), capture_output=True, text=True,
-                                   check=False, timeout=4 * PATIENCE)
-            if ended.returncode == 0 or "cannot connect" not in ended.stderr or time.monotonic() > deadline:
+            ended = self._execute(run, command, environment(options, run))
+            if (ended is None or ended.returncode == 0 or "cannot connect" not in ended.stderr or
+                    time.monotonic() > deadline):
                 return ended
+
+    def _execute(self, run, command, env):
+        """The ended process, or None, which is noted, if it did not end in time."""
+        try:
+            return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=4 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._add(run, DIFFERS, "did not end")
+            return None
 
     def call(self, runs):
         medians = {}
         for number, run in enumerate(runs):
-            try:
-                ended = self._connect(number, run)
-            except subprocess.TimeoutExpired:
-                self._add(run, DIFFERS, "did not end")
+            ended = self._connect(number, run)
+            if ended is None:
                 continue
             if ended.returncode != 0:
                 self._judge(run, ended, None)
@@ -156,11 +162,8 @@ class Transfers:
             where = "host memory" if memory == "host" else "the card"
             run = Run("~5 ~39", f"4 processes add, variable in {where}", ())
             command = [TOOL, "--self", "-t", "contended_fadd", "-m", memory, "--processes", "4", "--time", "1"]
-            try:
-                ended = subprocess.run(command, env=environment(self._options, run), capture_output=True, text=True,
-                                       check=False, timeout=4 * PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._add(run, DIFFERS, "did not end")
+            ended = self._execute(run, command, environment(self._options, run))
+            if ended is None:
                 continue
             total = re.search(r"^.*total.*$", ended.stdout, re.M | re.I)
             self._judge(run, ended, None, " ".join((total[0] if total else last_line(ended.stdout)).split()))
@@ -174,11 +177,8 @@ class Transfers:
             env = environment(self._options, run)
             if same_host == "never":
                 del env["UCX_TLS"]
-            try:
-                ended = subprocess.run([TOOL, "--self", "-t", "ucp_put_bw", *arguments, "--validate", "--json"],
-                                       env=env, capture_output=True, text=True, check=False, timeout=4 * PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._add(run, DIFFERS, "did not end")
+            ended = self._execute(run, [TOOL, "--self", "-t", "ucp_put_bw", *arguments, "--validate", "--json"], env)
+            if ended is None:
                 continue
             if ended.returncode != 0:
                 self._judge(run, ended, None)
