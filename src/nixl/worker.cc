@@ -8,7 +8,6 @@
 #include <chrono>
 #include <new>
 #include <random>
-#include <ranges>
 
 namespace ucxl::nixl
 {
@@ -154,9 +153,8 @@ std::shared_ptr<peer> worker::peer_of(const connection_info& info) const
     auto made      = std::make_shared<peer>();
     made->instance = info.instance;
     if (may_share_memory(process_identity::own(), info.process)) {
-        watched_process process(info.process.pid);
-        const auto status = status_of_process(info.process.pid); // its number may be that of another one by now
-        if (process.is_alive() && status && status->start_time == info.process.start_time) {
+        watched_process process(info.process.pid); // its number may be that of another one by now
+        if (process.start_time() == info.process.start_time && process.is_alive()) {
             made->process = std::move(process);
         }
     }
@@ -190,7 +188,7 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
         return UCS_ERR_ALREADY_EXISTS;
     }
     // Answers name their sender by its instance, which others may have seen.
-    if (std::ranges::any_of(_peers, [&](const auto& each) { return each.second->instance == info->instance; })) {
+    if (connected_as(info->instance) != nullptr) {
         log_error("the metadata of agent \"{}\" is that of another one, which is connected", agent);
         return UCS_ERR_ALREADY_EXISTS;
     }
@@ -247,6 +245,13 @@ void worker::forget_windows_of(peer& ended)
     }
     ended.windows.clear();
     ended.failure = UCS_ERR_NOT_CONNECTED;
+}
+
+std::shared_ptr<peer> worker::connected_as(std::uint64_t instance) const
+{
+    const auto found =
+        std::ranges::find_if(_peers, [&](const auto& each) { return each.second->instance == instance; });
+    return found != _peers.end() ? found->second : nullptr;
 }
 
 // Null if there is none whose endpoint works, or if a transfer still uses it.
@@ -389,13 +394,13 @@ void worker::answer(const message& asked, ucp_ep_h to)
 // follow. An endpoint that is also wanted here, UCX uses the same one, is only marked as failed.
 void worker::keep_endpoint_of(const message& greeting)
 {
-    const auto info    = decode_connection(greeting.bytes);
-    const auto is_same = [&](const auto& each) { return each->instance == greeting.sender; };
+    const auto info = decode_connection(greeting.bytes);
     if (!info || info->instance != greeting.sender) {
         log_error("an agent connected with metadata that are not its own");
         return;
     }
-    if (std::ranges::any_of(_left, is_same) || std::ranges::any_of(_peers | std::views::values, is_same)) {
+    if (connected_as(info->instance) != nullptr ||
+        std::ranges::contains(_left, info->instance, [](const auto& each) { return each->instance; })) {
         return;
     }
     auto made = peer_of(*info);
@@ -439,12 +444,11 @@ void worker::handle(const message& content)
 
 void worker::handle_shown(const message& answer)
 {
-    const auto at =
-        std::ranges::find_if(_peers, [&](const auto& each) { return each.second->instance == answer.sender; });
-    if (at == _peers.end()) {
+    const auto owner = connected_as(answer.sender);
+    if (owner == nullptr) {
         return; // disconnected meanwhile
     }
-    const auto& windows = at->second->windows;
+    const auto& windows = owner->windows;
     const auto found    = std::ranges::find(windows, answer.window, &remote_window::number);
     if (found == windows.end() || (*found)->status != UCS_INPROGRESS) {
         return;
@@ -457,7 +461,7 @@ void worker::handle_shown(const message& answer)
     if (status == UCS_OK) {
         const std::string key = padded(answer.bytes);
         ucp_rkey_h unpacked   = nullptr;
-        status                = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &unpacked);
+        status                = ucx()->ep_rkey_unpack(owner->endpoint, key.data(), &unpacked);
         if (status == UCS_OK) {
             shown.key = remote_key(unpacked, ucx()->rkey_destroy);
         }

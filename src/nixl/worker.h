@@ -124,6 +124,7 @@ private:
     void forget_old_windows(peer& at);
     void forget_windows_of(peer& ended);
     void close(const std::shared_ptr<peer>& ended);
+    std::shared_ptr<peer> connected_as(std::uint64_t instance) const; // null if there is none
     std::shared_ptr<peer> peer_left_as(std::uint64_t instance);
     void reap_closing();
     void look_for_ended_neighbors();

@@ -236,7 +236,7 @@ bool watched_process::has_ended() const
         return false;
     }
     if (const auto status = status_of_process(_pid)) {
-        const bool is_another = _start_time != 0 && status->start_time != _start_time;
+        const bool is_another = _start_time && status->start_time != *_start_time;
         return is_another || (is_over(*status) && !other_thread_of(_pid)); // the first thread may end before others
     }
     return is_there || (kill(_pid, 0) != 0 && errno == ESRCH);

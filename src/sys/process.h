@@ -52,7 +52,7 @@ std::optional<pid_t> other_thread_of(pid_t pid);
 
 // A process of this name space, to be asked whether it has ended.
 //
-// Example: const watched_process peer(pid); if (status_of_process(pid)->start_time == wanted && peer.is_alive()) {...}
+// Example: const watched_process peer(pid); if (peer.start_time() == wanted && peer.is_alive()) {...}
 class watched_process
 {
 public:
@@ -63,13 +63,15 @@ public:
     bool is_alive() const;
     // False also where the kernel could not tell from the beginning.
     bool has_ended() const;
+    // Nothing if it was not there.
+    std::optional<std::uint64_t> start_time() const { return _start_time; }
     // Whether the kernel could tell in the beginning.
     bool is_watched() const { return static_cast<bool>(_pidfd); }
 
 private:
     pid_t _pid;
     kept_fd _pidfd;
-    std::uint64_t _start_time = 0;
+    std::optional<std::uint64_t> _start_time;
 };
 
 // The memory that a process had at one moment. It ends when the process does, and also when that becomes another
