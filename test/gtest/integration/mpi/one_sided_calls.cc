@@ -342,6 +342,40 @@ void run_many_operations(round_seed seed)
     MPI_Win_free(&win);
 }
 
+// Numbers that each process shows to all, which are locked, and the datatype that leaves gaps between them.
+class shown_numbers
+{
+public:
+    explicit shown_numbers(unsigned columns) : _columns(columns), _memory(columns)
+    {
+        for (unsigned i = 0; i < columns; ++i) {
+            _memory[i] = value_at(own_rank, i);
+        }
+        MPI_Type_vector(static_cast<int>(columns), 1, 2, MPI_UNSIGNED, &type);
+        MPI_Type_commit(&type);
+        MPI_Win_create(_memory.data(), static_cast<MPI_Aint>(columns * sizeof(unsigned)), 1, MPI_INFO_NULL,
+                       MPI_COMM_WORLD, &win);
+        MPI_Win_lock_all(0, win);
+    }
+    shown_numbers(const shown_numbers&)            = delete;
+    shown_numbers& operator=(const shown_numbers&) = delete;
+    ~shown_numbers()
+    {
+        MPI_Win_unlock_all(win);
+        MPI_Win_free(&win);
+        MPI_Type_free(&type);
+    }
+
+    unsigned value_at(int rank, unsigned i) const { return static_cast<unsigned>(rank) * _columns + i + 1; }
+
+    MPI_Datatype type;
+    MPI_Win win;
+
+private:
+    unsigned _columns;
+    std::vector<unsigned> _memory;
+};
+
 // Several threads get, each into memory of its own, and flush the same target. A flush completes the gets of all
 // threads, and none may return before its own get is in memory, whichever flush brings it.
 void run_flushing_threads(round_seed seed)
@@ -349,17 +383,7 @@ void run_flushing_threads(round_seed seed)
     constexpr int number = 3, turns = 50, columns = 1 << 18;
     const int peer = own_rank ^ 1;
     current_call   = "flushing threads";
-    std::vector<unsigned> memory(columns), wanted(columns);
-    for (unsigned i = 0; i < columns; ++i) {
-        memory[i] = static_cast<unsigned>(own_rank) * columns + i + 1;
-        wanted[i] = static_cast<unsigned>(peer) * columns + i + 1;
-    }
-    MPI_Datatype type;
-    MPI_Type_vector(columns, 1, 2, MPI_UNSIGNED, &type);
-    MPI_Type_commit(&type);
-    MPI_Win win;
-    MPI_Win_create(memory.data(), columns * sizeof(unsigned), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    MPI_Win_lock_all(0, win);
+    const shown_numbers shown(columns);
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int thread = 0; thread < number; ++thread) {
@@ -368,11 +392,11 @@ void run_flushing_threads(round_seed seed)
             std::vector<unsigned> got(2 * columns);
             for (int turn = 0; turn < turns; ++turn) {
                 std::ranges::fill(got, 0u);
-                MPI_Get(got.data(), 1, type, peer, 0, columns, MPI_UNSIGNED, win);
+                MPI_Get(got.data(), 1, shown.type, peer, 0, columns, MPI_UNSIGNED, shown.win);
                 std::this_thread::sleep_for(std::chrono::microseconds(numbers.below(1000)));
-                MPI_Win_flush(peer, win);
-                for (std::size_t i = 0; i < columns; ++i) {
-                    if (got[2 * i] != wanted[i] || got[2 * i + 1] != 0) {
+                MPI_Win_flush(peer, shown.win);
+                for (unsigned i = 0; i < columns; ++i) {
+                    if (got[2 * i] != shown.value_at(peer, i) || got[2 * i + 1] != 0) {
                         ++wrong;
                         break;
                     }
@@ -384,9 +408,6 @@ void run_flushing_threads(round_seed seed)
         each.join();
     }
     expect(wrong == 0, std::to_string(wrong) + " of " + std::to_string(number * turns) + " gets were not complete");
-    MPI_Win_unlock_all(win);
-    MPI_Win_free(&win);
-    MPI_Type_free(&type);
 }
 
 // One thread tests the request of a get while another one flushes: what the flush completes has to be in memory then,
@@ -396,34 +417,23 @@ void run_flush_beside_test(round_seed /*seed*/)
     constexpr int turns = 50, columns = 1 << 20;
     const int peer = own_rank ^ 1;
     current_call   = "a flush beside a test";
-    std::vector<unsigned> memory(columns), got(2 * columns);
-    for (unsigned i = 0; i < columns; ++i) {
-        memory[i] = static_cast<unsigned>(own_rank) * columns + i + 1;
-    }
-    MPI_Datatype type;
-    MPI_Type_vector(columns, 1, 2, MPI_UNSIGNED, &type);
-    MPI_Type_commit(&type);
-    MPI_Win win;
-    MPI_Win_create(memory.data(), columns * sizeof(unsigned), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    MPI_Win_lock_all(0, win);
+    const shown_numbers shown(columns);
+    std::vector<unsigned> got(2 * columns);
     int wrong = 0;
     for (int turn = 0; turn < turns; ++turn) {
         std::ranges::fill(got, 0u);
         MPI_Request request;
-        MPI_Rget(got.data(), 1, type, peer, 0, columns, MPI_UNSIGNED, win, &request);
+        MPI_Rget(got.data(), 1, shown.type, peer, 0, columns, MPI_UNSIGNED, shown.win, &request);
         std::thread other([&] {
             for (int has_ended = 0; has_ended == 0;) {
                 MPI_Test(&request, &has_ended, MPI_STATUS_IGNORE);
             }
         });
-        MPI_Win_flush(peer, win);
-        wrong += got[2 * (columns - 1)] != static_cast<unsigned>(peer) * columns + columns ? 1 : 0;
+        MPI_Win_flush(peer, shown.win);
+        wrong += got[2 * (columns - 1)] != shown.value_at(peer, columns - 1) ? 1 : 0;
         other.join();
     }
     expect(wrong == 0, std::to_string(wrong) + " of " + std::to_string(turns) + " gets were not complete");
-    MPI_Win_unlock_all(win);
-    MPI_Win_free(&win);
-    MPI_Type_free(&type);
 }
 
 // No datatype, with a window that returns errors, in a program whose communicators do not.
