@@ -14,4 +14,10 @@ inline bool was_ended_by_copy(const std::string& output)
     return output.contains("No such process") && output.contains("uct_cma_ep_tx");
 }
 
+// Who gets answers of a peer whose endpoint failed before.
+inline bool was_ended_by_late_completion(const std::string& output)
+{
+    return output.contains("`(flush_ops_count >= 0)") && output.contains("ucp_rma_cmpl_handler");
+}
+
 } // namespace ucxl::soak
