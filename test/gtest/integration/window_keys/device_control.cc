@@ -3,6 +3,7 @@
 #include "softhca/shim/fault_spec.h"
 #include "support/fabric_records.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <utility>
@@ -35,6 +36,14 @@ bool device_control::is_bound(std::uint32_t key) const
 {
     const softhca::mkey_record* const found = _records->find_key(key);
     return found != nullptr && !found->free;
+}
+
+std::size_t device_control::num_bound_at(const void* address) const
+{
+    const auto start = reinterpret_cast<std::uintptr_t>(address);
+    return static_cast<std::size_t>(std::ranges::count_if(_records->mkeys.records, [&](const auto& key) {
+        return key.owner.life == softhca::life::live && !key.free && key.start_addr == start;
+    }));
 }
 
 std::uint64_t device_control::failed_commands() const

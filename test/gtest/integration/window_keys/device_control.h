@@ -6,6 +6,7 @@
 //     device.fail("command:create_mkey,first=3"); ...; const bool had_a_third = device.stop_failing();
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string_view>
@@ -40,6 +41,8 @@ public:
     device_objects objects() const;
     // Whether the key exists, in this variant, and shows memory.
     bool is_bound(std::uint32_t key) const;
+    // Keys that show memory, and begin at that address.
+    std::size_t num_bound_at(const void* address) const;
     // Commands that were answered with a status other than ok, in all processes.
     std::uint64_t failed_commands() const;
 

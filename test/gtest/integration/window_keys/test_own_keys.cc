@@ -3,6 +3,7 @@
 #include "shown_memory.h"
 
 #include "abi/uct.h"
+#include "support/must.h"
 
 #include <cstring>
 #include <set>
@@ -174,6 +175,66 @@ TEST_F(own_keys, are_those_of_one_handle_of_memory_of_the_card)
     EXPECT_TRUE(_device.is_bound(shared));
     EXPECT_EQ(_domain.remove(second, abi::mem_dereg_params::invalidate), 1u);
     check_ok(uct_mem_free(&memory), "uct_mem_free");
+}
+
+// UCP keeps handles of memory that was freed.
+TEST_F(own_keys, are_free_when_the_memory_of_the_card_is_freed)
+{
+    const auto neighbour       = _domain.allocate(256); // keeps the chunk
+    const auto memory          = _domain.allocate(256);
+    const uct_mem_h other      = _domain.add(memory.address, memory.length);
+    const uct_mem_h part       = _domain.add(static_cast<std::byte*>(memory.address) + 128, 128);
+    const auto shared          = _domain.pack(other, 0);
+    const auto of_other        = _domain.pack(other, can_be_lost);
+    const auto of_part         = _domain.pack(part, can_be_lost);
+    const auto of_neighbour    = _domain.pack(neighbour.memh, can_be_lost);
+    const auto is_bound_of_any = [&] { return _device.is_bound(of_other) || _device.is_bound(of_part); };
+    EXPECT_TRUE(_device.is_bound(of_other));
+    EXPECT_TRUE(_device.is_bound(of_part));
+    check_ok(uct_mem_free(&memory), "uct_mem_free");
+    EXPECT_FALSE(is_bound_of_any());
+    EXPECT_TRUE(_device.is_bound(of_neighbour));
+    const auto next = _domain.allocate(256);
+    ASSERT_EQ(next.address, memory.address);
+    EXPECT_FALSE(is_bound_of_any());
+    EXPECT_EQ(_domain.pack(other, 0), shared);
+    const auto again = _domain.pack(other, can_be_lost); // the next owner's
+    EXPECT_NE(again, of_other);
+    EXPECT_TRUE(_device.is_bound(again));
+    check_ok(uct_mem_free(&next), "uct_mem_free");
+    EXPECT_FALSE(_device.is_bound(again));
+    for (const uct_mem_h memh : {other, part}) {
+        EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
+    }
+    check_ok(uct_mem_free(&neighbour), "uct_mem_free");
+}
+
+TEST_F(own_keys, are_free_when_the_memory_of_the_card_ends_with_its_window)
+{
+    own_peer peer({.error_handling = true});
+    const auto map = [&] {
+        const auto layout = must(ucx_layout::layout::create_contig(1, {4096, nullptr}));
+        ucp_layout_map_params_t params{};
+        params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS |
+                            UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE;
+        params.layout              = layout.get();
+        params.flags               = UCP_LAYOUT_MAP_FLAG_ALLOCATE;
+        params.base_memory_type    = UCS_MEMORY_TYPE_RDMA;
+        ucp_layout_window_h window = nullptr;
+        check_ok(ucp_layout_map(peer.context(), &params, &window), "ucp_layout_map on a card");
+        return window;
+    };
+    const auto neighbour = map(); // keeps the chunk
+    const auto window    = map();
+    void* base           = nullptr;
+    check_ok(ucp_layout_window_bases(window, &base, 1), "ucp_layout_window_bases");
+    std::vector<std::byte> received(4096);
+    EXPECT_EQ(_device.num_bound_at(base), 0u);
+    check_ok(peer.send(base, received.data(), received.size()), "send");
+    EXPECT_EQ(_device.num_bound_at(base), 1u) << "of the handle that UCP keeps";
+    ucp_layout_unmap(window);
+    EXPECT_EQ(_device.num_bound_at(base), 0u);
+    ucp_layout_unmap(neighbour);
 }
 
 TEST_F(own_keys, are_free_when_the_window_is_unmapped)

@@ -174,7 +174,7 @@ void device_window_keys::free(const std::byte* address)
 {
     const std::lock_guard guard(_lock);
     for (window_domain* const domain : _domains) {
-        if (domain->card.free(address)) {
+        if (domain->free_card_memory(address)) {
             return;
         }
     }

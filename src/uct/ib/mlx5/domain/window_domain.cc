@@ -79,6 +79,16 @@ ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi
     });
 }
 
+bool window_domain::free_card_memory(const std::byte* address)
+{
+    const auto memory = card.find(address, 1);
+    if (!memory) {
+        return false;
+    }
+    records.drop_own_keys_in({memory->address, memory->length});
+    return card.free(address);
+}
+
 // UCP has no way to pass a hint: who asks for memory of type RDMA gets memory of the card or an error.
 ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
                                       uct_mem_h* memh)
@@ -123,8 +133,8 @@ ucs_status_t window_domain::mem_free(uct_mem_h memh)
     }
     auto& handle                  = *static_cast<window_handle*>(memh);
     const std::byte* const memory = handle.card_memory.data();
-    records.give_back(handle); // peers lose the memory before others get it
-    card.free(memory);
+    records.give_back(handle);
+    free_card_memory(memory);
     return UCS_OK;
 }
 

@@ -30,6 +30,9 @@ public:
     domain_card card;
     exchanged_memory exchanged;
 
+    // Peers lose the memory before others get it. False: it is not of this card.
+    bool free_card_memory(const std::byte* address);
+
     void adjust(abi::memory_type_masks& masks) const override;
     ucs_status_t mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
                            uct_mem_h* memh) override;

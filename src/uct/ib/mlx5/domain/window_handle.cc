@@ -24,8 +24,18 @@ void window_record::note_with_own_keys(window_handle& handle)
 void window_record::drop_own_keys() noexcept
 {
     for (window_handle* const handle : with_own_keys) {
-        handle->own_key.reset();
-        handle->rkey = handle->lkey;
+        handle->drop_own_key();
+    }
+    forget_handles_without_keys();
+}
+
+void window_record::drop_own_keys_in(std::span<const std::byte> card_memory) noexcept
+{
+    for (window_handle* const handle : with_own_keys) {
+        const std::byte* const start = handle->card_memory.data();
+        if (start >= card_memory.data() && start < card_memory.data() + card_memory.size()) {
+            handle->drop_own_key();
+        }
     }
     forget_handles_without_keys();
 }

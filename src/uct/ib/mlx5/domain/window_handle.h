@@ -31,6 +31,8 @@ struct window_record {
     void note_with_own_keys(window_handle& handle);
     // Keys that peers lose end, and the next user of the handle gets another one.
     void drop_own_keys() noexcept;
+    // The same of handles of memory of a card in that range.
+    void drop_own_keys_in(std::span<const std::byte> card_memory) noexcept;
     void suspend_exported_keys() noexcept;
     // Those that are in use show the bases from now on. One that cannot is suspended, which is logged.
     void rebind_exported_keys(const std::vector<std::byte*>& bases);
@@ -69,6 +71,12 @@ struct window_handle : transport_handle {
     std::optional<key_alias> own_alias;
 
     bool has_own_keys() const { return own_key != nullptr || exported_key != nullptr; }
+    // Peers lose it here.
+    void drop_own_key() noexcept
+    {
+        own_key.reset();
+        rkey = lkey;
+    }
 };
 
 class handle_table

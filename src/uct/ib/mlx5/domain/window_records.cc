@@ -229,6 +229,12 @@ void window_records::give_back(window_handle& handle) noexcept
     handle_table::instance().give_back(&handle);
 }
 
+void window_records::drop_own_keys_in(std::span<const std::byte> card_memory) noexcept
+{
+    const std::lock_guard guard(_lock);
+    _of_card_memory.drop_own_keys_in(card_memory);
+}
+
 // Beside the key of the record, which lives.
 result<std::unique_ptr<window_key>> window_records::make_other_key(window_handle& handle, bool is_exported)
 {

@@ -36,6 +36,8 @@ public:
     result<window_handle*> make_handle(const void* address, std::uint64_t length);
     // Peers lose the keys that only the handle has.
     void give_back(window_handle& handle) noexcept;
+    // Before memory of the card is freed: UCP keeps handles of it, and their keys would show it to earlier peers.
+    void drop_own_keys_in(std::span<const std::byte> card_memory) noexcept;
     // What a peer gets for the handle, with UCX's flags of packing.
     std::uint64_t packed_key(window_handle& handle, unsigned flags);
     // The handle's key for others, which it gets now.
