@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "pool_test.h"
 #include "support/random.h"
@@ -136,6 +138,17 @@ TEST_F(memory_pool, the_key_of_an_exclusive_allocation_shows_its_bytes_only_and_
     ASSERT_EQ(pair.write(host->piece(0, 8), number(secret.address), secret.key), IBV_WC_REM_ACCESS_ERR);
     pair.reconnect();
     EXPECT_EQ(pool->statistics().chunks, 2u);
+}
+
+// The device uses the index of a key again, and the process the addresses.
+TEST_F(memory_pool, the_key_of_an_exclusive_allocation_does_not_come_back_for_a_later_one)
+{
+    std::set<std::pair<std::byte*, std::uint32_t>> ended;
+    for (int i = 0; i < 1000; ++i) {
+        const auto secret = must(pool->allocate(64, memic_sharing::exclusive));
+        ASSERT_TRUE(ended.emplace(secret.address, secret.key).second) << i;
+        must(pool->release(secret.address));
+    }
 }
 
 TEST_F(memory_pool, exclusive_chunks_take_nobody_else_in)

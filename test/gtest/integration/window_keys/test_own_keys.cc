@@ -153,6 +153,26 @@ TEST_F(own_keys, do_not_come_back_for_the_next_handle)
     }
 }
 
+// More handles at once than the domain keeps unused keys: the others end, and the device uses their indices again.
+TEST_F(own_keys, do_not_come_back_after_many_at_once)
+{
+    constexpr int num_handles = 120;
+    std::set<std::uint32_t> lost;
+    for (int round = 0; round < 4; ++round) {
+        std::vector<uct_mem_h> all;
+        std::vector<std::uint32_t> keys;
+        for (int i = 0; i < num_handles; ++i) {
+            all.push_back(_domain.add(_window.window()));
+            keys.push_back(_domain.pack(all.back(), can_be_lost));
+        }
+        EXPECT_THAT(keys, testing::Each(testing::ResultOf([&](auto key) { return lost.contains(key); }, false)));
+        for (const uct_mem_h memh : all) {
+            EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
+        }
+        lost.insert(keys.begin(), keys.end());
+    }
+}
+
 TEST_F(own_keys, are_those_of_one_handle_of_memory_of_the_card)
 {
     const auto memory      = _domain.allocate(256);

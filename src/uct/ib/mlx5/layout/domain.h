@@ -50,6 +50,7 @@ struct domain {
     key_pool keys;
     key_pool roots;    // first keys of windows: unlike the others they keep the start address of their last window
     key_pool exported; // first keys that other functions of the device may use
+    key_variants variants;
     staging memory;
     std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, or with one prepared, by key
     const ibv_qp* checked_qp  = nullptr;                    // the last caller's queue pair that has room

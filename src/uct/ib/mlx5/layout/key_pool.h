@@ -66,8 +66,6 @@ public:
         std::chrono::steady_clock::time_point returned{}; // the last time; fresh keys never were
 
         bool is_fresh() const { return returned == std::chrono::steady_clock::time_point{}; }
-        // The key with its next variant, which its next binding gives it: who has the number before is refused then.
-        void renumber() { number = (number & ~0xffU) | ((number + 1) & 0xffU); }
     };
 
     // A key that was returned so long ago may be used again, even if few others were returned since.
@@ -135,6 +133,22 @@ private:
     std::size_t _max_existing = std::numeric_limits<std::size_t>::max();
     std::array<size_class, num_classes> _classes;
     std::condition_variable _returned;
+};
+
+// The low bytes of first keys. Each user of a key gets the next one, so whoever has an earlier number is refused. The
+// device may use the index of a key that ended again, so the indices are counted, and not the keys.
+class key_variants
+{
+public:
+    // The key with its next variant, which its next binding gives it.
+    void renumber(key_pool::key& key)
+    {
+        const std::uint32_t index = key.number >> 8;
+        key.number                = index << 8 | ++_last[index % _last.size()];
+    }
+
+private:
+    std::array<std::uint8_t, 4096> _last{}; // indices that share one take the values in turn
 };
 
 // Makes a free key for that many entries; the device chooses its number.

@@ -71,14 +71,15 @@ result<std::unique_ptr<region>> region::create(domain& domain, const region_opti
     if (options.pool != nullptr) {
         const std::lock_guard guard(domain.lock);
         root = UCXL_TRY((domain.*options.pool).take(options.max_entries));
-        // An exported key keeps its number: aliases, which peers keep, ignore the variant.
-        if (options.pool == &domain::roots) {
-            root.renumber();
-        }
     } else {
         root.mkey   = UCXL_TRY(create_key(domain.pd, options.max_entries));
         root.number = root.mkey->lkey;
         root.room   = options.max_entries;
+    }
+    // An exported key keeps its number: aliases, which peers keep, ignore the variant.
+    if (options.pool != &domain::exported) {
+        const std::lock_guard guard(domain.lock);
+        domain.variants.renumber(root);
     }
     std::optional<address_overlay> overlay;
     if (options.address != 0 && domain.found.address == address_method::ksm) {
