@@ -31,7 +31,7 @@ std::string describe(const process_figures::device& device)
            line("  invalidations", sum.invalidations) + line("  bytes registered", sum.bases_registered) +
            line("  chunks of its memory", sum.memic_chunks) + line("  bytes of its memory", sum.memic_bytes) +
            line("  free bytes of its memory", sum.memic_free) + line("  exported", sum.exported) +
-           line("  keys ready to be exported", sum.exported_spare) + line("  aliases", sum.aliases);
+           line("  unused keys for export", sum.exported_spare) + line("  aliases", sum.aliases);
 }
 
 std::string describe(const process_figures& figures)

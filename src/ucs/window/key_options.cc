@@ -64,7 +64,7 @@ constexpr abi::option fields[] = {
      offsetof(key_options, export_empty), abi::option_type::name, empty_names},
     {"EXPORT_WAIT", "100ms",
      "How long an export waits for a key with UCX_LAYOUT_KEYS_EXPORT_EMPTY=wait. Then it goes\n"
-     "on as at UCX_LAYOUT_KEYS_EXPORT_MAX.",
+     "on as with grow if a key rests, and otherwise as at UCX_LAYOUT_KEYS_EXPORT_MAX.",
      offsetof(key_options, export_wait), abi::option_type::time},
     {"EXPORT_IDLE", "10s",
      "Keys for export that nobody needed for that long end, down to UCX_LAYOUT_KEYS_EXPORT_SPARE of each size.",

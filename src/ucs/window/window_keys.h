@@ -49,7 +49,7 @@ struct domain_figures {
     std::uint64_t memic_bytes      = 0;
     std::uint64_t memic_free       = 0;
     std::uint64_t exported         = 0; // buffers and windows
-    std::uint64_t exported_spare   = 0; // keys that are ready to be exported
+    std::uint64_t exported_spare   = 0; // unused keys for export, with those that rest
     std::uint64_t aliases          = 0; // of imported memory, in use or kept
 };
 

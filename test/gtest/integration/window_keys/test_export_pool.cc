@@ -48,7 +48,7 @@ shown_figures figures()
         check(found != std::string::npos, "no figure '{}' in:\n{}", name, all);
         return std::stoul(all.substr(found + name.size() + 3));
     };
-    return {.exported = number("exported"), .spare = number("keys ready to be exported")};
+    return {.exported = number("exported"), .spare = number("unused keys for export")};
 }
 
 class export_pool : public ucx_test
@@ -92,6 +92,34 @@ protected:
     {
         _held.clear();
         fresh();
+    }
+
+    // Uses all keys that there are, gives most of them back, and calls act() with a buffer that is not exported yet.
+    template <typename Act>
+    void while_keys_rest_and_the_device_gives_no_more(Act&& act)
+    {
+        constexpr std::size_t num_spare = 4; // as many rest
+        set("SPARE", std::to_string(num_spare).c_str());
+        _peer = std::make_unique<own_peer>(own_peer_options{.keeps_memory = false});
+        for (std::size_t i = 0; i < 2 * num_spare; ++i) { // now, because registering makes keys, too
+            _held.push_back(fresh());
+        }
+        const auto spare = [&] { // the figures change with the next export
+            owner_of_export(_held.front()->memh());
+            return figures().spare;
+        };
+        ASSERT_TRUE(wait_until([&] { return spare() >= num_spare - 1; }));
+        const device_control device;
+        device.fail("command:create_mkey,first=1,times=all");
+        const std::size_t num_used = spare();
+        for (std::size_t i = 1; i <= num_used; ++i) {
+            EXPECT_EQ(owner_of_export(_held[i]->memh()), owner::library);
+        }
+        for (std::size_t i = 1; i <= num_used; ++i) {
+            _held[i].reset();
+        }
+        act(*_held.back());
+        EXPECT_TRUE(device.stop_failing());
     }
 
     std::vector<std::unique_ptr<plain_buffer>> _held;
@@ -160,6 +188,43 @@ TEST_F(export_pool, lets_a_key_rest_before_it_shows_other_memory)
         used.push_back(key);
         let_go();
     }
+}
+
+// The limit leaves no other keys, so those that came back do not rest.
+TEST_F(export_pool, lets_no_key_rest_at_its_maximum)
+{
+    set("SPARE", "16");
+    set("MAX", "1");
+    set("EMPTY", "fresh");
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(exported_fresh(), owner::library) << i;
+        let_go();
+    }
+}
+
+TEST_F(export_pool, takes_a_key_that_rests_if_the_device_gives_no_more)
+{
+    while_keys_rest_and_the_device_gives_no_more(
+        [](const plain_buffer& next) { EXPECT_EQ(owner_of_export(next.memh()), owner::library); });
+}
+
+TEST_F(export_pool, waits_until_a_key_has_rested)
+{
+    set("EMPTY", "wait");
+    set("WAIT", "10s");
+    while_keys_rest_and_the_device_gives_no_more([](const plain_buffer& next) {
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_EQ(owner_of_export(next.memh()), owner::library);
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, 8s);
+    });
+}
+
+TEST_F(export_pool, takes_a_key_that_rests_after_it_has_waited)
+{
+    set("EMPTY", "wait");
+    set("WAIT", "1ms");
+    while_keys_rest_and_the_device_gives_no_more(
+        [](const plain_buffer& next) { EXPECT_EQ(owner_of_export(next.memh()), owner::library); });
 }
 
 TEST_F(export_pool, takes_no_time_for_a_key_if_told_so)

@@ -145,6 +145,9 @@ void exported_keys::run_filler(const std::stop_token& stop)
 
 void exported_keys::wake_filler()
 {
+    if (_domain.exported.is_at_limit()) {
+        return; // it can make none
+    }
     const std::lock_guard guard(_filler_lock);
     _wants_more = true;
     _is_low.notify_one();
@@ -188,7 +191,7 @@ void exported_keys::expect_size(std::uint32_t octowords)
     }
 }
 
-// If one may come: from somebody who uses it, or from the thread.
+// If one may come: from somebody who uses it, or from the thread. After that time one that rests is better than none.
 result<void> exported_keys::wait_for_key(std::unique_lock<std::mutex>& lock, std::uint32_t octowords)
 {
     key_pool& pool        = _domain.exported;
@@ -196,7 +199,8 @@ result<void> exported_keys::wait_for_key(std::unique_lock<std::mutex>& lock, std
     if (_options.when_empty != empty_pool_option::wait || (_options.spare == 0 && !comes_back)) {
         return {};
     }
-    if (!pool.wait_for_unused(lock, octowords, std::chrono::steady_clock::now() + duration_of(_options.wait))) {
+    if (!pool.wait_for_unused(lock, octowords, std::chrono::steady_clock::now() + duration_of(_options.wait)) &&
+        !pool.has_unused(octowords)) {
         return fail(errc::no_resource, "no key came back in time (UCX_LAYOUT_KEYS_EXPORT_WAIT)");
     }
     return {};

@@ -35,7 +35,7 @@ void key_pool::count_unused(std::size_t difference)
 bool key_pool::is_ready(const size_class& same, std::size_t index) const
 {
     const key& asked = same.unused[index];
-    return asked.is_fresh() || same.unused.size() - index > _num_resting ||
+    return asked.is_fresh() || is_at_limit() || same.unused.size() - index > _num_resting ||
            std::chrono::steady_clock::now() - asked.returned >= longest_rest;
 }
 
@@ -55,18 +55,22 @@ result<key_pool::key> key_pool::take(std::uint32_t entries)
     if (!same.unused.empty() && is_ready(same, 0)) {
         return pop(same);
     }
-    if (num_existing() >= _max_existing) {
-        const auto has_keys = [](const size_class& each) { return !each.unused.empty(); };
-        const auto larger =
-            std::find_if(_classes.begin() + static_cast<std::ptrdiff_t>(index), _classes.end(), has_keys);
-        if (larger != _classes.end()) {
-            return pop(*larger);
+    const auto has_keys = [](const size_class& each) { return !each.unused.empty(); };
+    const auto large_enough =
+        std::find_if(_classes.begin() + static_cast<std::ptrdiff_t>(index), _classes.end(), has_keys);
+    if (is_at_limit()) {
+        if (large_enough != _classes.end()) {
+            return pop(*large_enough);
         }
         if (const auto smaller = std::ranges::find_if(_classes, has_keys); smaller != _classes.end()) {
             pop(*smaller); // ends
         }
     }
-    return create(entries);
+    auto fresh = create(entries);
+    if (!fresh && large_enough != _classes.end()) {
+        return pop(*large_enough); // it may have to rest, but there is no other one
+    }
+    return fresh;
 }
 
 result<key_pool::key> key_pool::create(std::uint32_t entries)
@@ -119,9 +123,15 @@ void key_pool::add(key&& fresh) noexcept
 bool key_pool::wait_for_unused(std::unique_lock<std::mutex>& lock, std::uint32_t entries,
                                std::chrono::steady_clock::time_point deadline)
 {
-    return _returned.wait_until(lock, deadline, [&] {
-        return num_ready(entries) != 0 || (num_existing() >= _max_existing && num_unused() != 0);
-    });
+    const std::deque<key>& same = _classes[class_of(entries)].unused;
+    while (num_ready(entries) == 0 && !(is_at_limit() && num_unused() != 0)) {
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return false;
+        }
+        const auto rested = same.empty() ? deadline : same.front().returned + longest_rest; // nobody tells when it has
+        _returned.wait_until(lock, std::min(deadline, rested));
+    }
+    return true;
 }
 
 std::vector<key_pool::key> key_pool::take_idle(std::uint32_t entries, std::size_t least)
@@ -145,6 +155,12 @@ std::size_t key_pool::num_ready(std::uint32_t entries) const
     const auto all         = std::views::iota(std::size_t{0}, same.unused.size());
     return static_cast<std::size_t>(
         std::ranges::partition_point(all, [&](std::size_t index) { return is_ready(same, index); }) - all.begin());
+}
+
+bool key_pool::has_unused(std::uint32_t entries) const
+{
+    return std::any_of(_classes.begin() + static_cast<std::ptrdiff_t>(class_of(entries)), _classes.end(),
+                       [](const size_class& each) { return !each.unused.empty(); });
 }
 
 void key_pool::clear() noexcept

@@ -75,15 +75,15 @@ public:
     void prepare_keys(preparation prepare) { _prepare = std::move(prepare); }
     // Of each size, `most` unused keys stay; further ones are destroyed.
     void keep(std::size_t most) { _max_kept = most; }
-    // A returned key rests until that many others of its size were returned, at most for longest_rest. At the limit
-    // none rests.
+    // A returned key rests until that many others of its size were returned, at most for longest_rest. None rests at
+    // the limit, or if the device gives no more.
     void rest(std::size_t num_others) { _num_resting = num_others; }
     // No more keys than that exist, used and unused ones of all sizes.
     void limit(std::size_t most) { _max_existing = most; }
 
-    // Takes a key with room for at least that many entries: one that does not rest, or a new one. At the limit an
-    // unused key of another size is used, or goes for a new one. Errors: no_resource (the limit, and no key is unused),
-    // io_error, no_memory.
+    // Takes a key with room for at least that many entries: one that does not rest, a new one, or if the device gives
+    // none an unused one of at least that size. At the limit an unused key of another size is used, or goes for a new
+    // one. Errors: no_resource (the limit, and no key is unused), io_error, no_memory.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused) noexcept;
     // One of create(), which nobody has used.
@@ -102,7 +102,10 @@ public:
 
     // Those with room for at least that many entries, and with the least such room, that do not rest.
     std::size_t num_ready(std::uint32_t entries) const;
+    // Whether there are some with room for at least that many entries. They may rest.
+    bool has_unused(std::uint32_t entries) const;
     // Any thread may ask.
+    bool is_at_limit() const { return num_existing() >= _max_existing; }
     std::size_t num_unused() const { return _num_unused.load(std::memory_order_relaxed); }
     std::size_t num_existing() const { return _num_existing.load(std::memory_order_relaxed); }
 
