@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdlib>
-#include <cstring>
+#include <limits>
 #include <new>
 
 #include <ucs/datastruct/list.h>
@@ -16,19 +16,49 @@ namespace ucxl::abi
 namespace
 {
 
+using read_function = decltype(config_functions::read);
+
 struct field_parser {
     config_functions functions;
     const void* arg;
 };
 
-// The addresses are those of libucs itself, because UCX recognises some parsers by the address of their functions.
+// UCX's parsers of numbers also read negative ones, "inf", "nan" and "auto".
+int read_between(const char* parser, const char* text, void* value, const void* arg, double least, double most)
+{
+    double number = 0;
+    if (find_function<read_function>(parser)(text, &number, arg) == 0 || !(number >= least && number <= most)) {
+        return 0;
+    }
+    *static_cast<double*>(value) = number;
+    return 1;
+}
+
+// UCP ends the process when it plans with 1 byte per second or less.
+int read_bandwidth(const char* text, void* value, const void* arg)
+{
+    return read_between("ucs_config_sscanf_bw", text, value, arg, 2, std::numeric_limits<double>::max());
+}
+
+int read_time(const char* text, void* value, const void* arg)
+{
+    return read_between("ucs_config_sscanf_time", text, value, arg, 0, std::numeric_limits<double>::infinity());
+}
+
+// UCP adds and subtracts them, and ends the process where the result is no number.
+int read_price(const char* text, void* value, const void* arg)
+{
+    return read_between("ucs_config_sscanf_time", text, value, arg, 0, 1e9);
+}
+
+// The addresses of all other functions are those of libucs itself, because UCX recognises some parsers by them.
 field_parser parser_of(const option& option)
 {
-    const auto make = [](const char* read, const char* write, const char* clone, const char* release, const char* help,
-                         const void* arg) {
+    const auto make = [](read_function read, const char* write, const char* clone, const char* release,
+                         const char* help, const void* arg) {
         return field_parser{
             {
-                .read    = find_function<decltype(config_functions::read)>(read),
+                .read    = read,
                 .write   = write != nullptr ? find_function<decltype(config_functions::write)>(write) : nullptr,
                 .clone   = find_function<decltype(config_functions::clone)>(clone),
                 .release = find_function<decltype(config_functions::release)>(release),
@@ -36,30 +66,35 @@ field_parser parser_of(const option& option)
             },
             arg};
     };
-    const auto plain = [&](const char* read, const char* write, const char* clone, const char* expected) {
+    const auto stock = [](const char* read) { return find_function<read_function>(read); };
+    const auto plain = [&](read_function read, const char* write, const char* clone, const char* expected) {
         return make(read, write, clone, "ucs_config_release_nop", "ucs_config_help_generic", expected);
     };
     const auto table = [&](const char* name) {
-        return make("ucs_config_sscanf_table", nullptr, "ucs_config_clone_table", "ucs_config_release_table",
+        return make(stock("ucs_config_sscanf_table"), nullptr, "ucs_config_clone_table", "ucs_config_release_table",
                     "ucs_config_help_table", find_symbol(name));
     };
     switch (option.type) {
     case option_type::bandwidth:
-        return plain("ucs_config_sscanf_bw", "ucs_config_sprintf_bw", "ucs_config_clone_double",
-                     "bandwidth value: <number>[T|G|M|K]B|b[[p|/]s] or \"auto\"");
+        return plain(read_bandwidth, "ucs_config_sprintf_bw", "ucs_config_clone_double",
+                     "bandwidth value, at least 2 bytes/s: <number>[T|G|M|K]B|b[[p|/]s]");
     case option_type::time:
-        return plain("ucs_config_sscanf_time", "ucs_config_sprintf_time", "ucs_config_clone_double",
+        return plain(read_time, "ucs_config_sprintf_time", "ucs_config_clone_double",
                      "time value, not negative: <number>[m|s|ms|us|ns]");
+    case option_type::price:
+        return plain(read_price, "ucs_config_sprintf_time", "ucs_config_clone_double",
+                     "time value, 0 to 1e9 seconds: <number>[m|s|ms|us|ns]");
     case option_type::memory_units:
-        return plain("ucs_config_sscanf_memunits", "ucs_config_sprintf_memunits", "ucs_config_clone_ulong",
+        return plain(stock("ucs_config_sscanf_memunits"), "ucs_config_sprintf_memunits", "ucs_config_clone_ulong",
                      "memory units: <number>[b|kb|mb|gb], \"inf\", or \"auto\"");
     case option_type::unsigned_integer:
-        return plain("ucs_config_sscanf_uint", "ucs_config_sprintf_uint", "ucs_config_clone_uint", "unsigned integer");
+        return plain(stock("ucs_config_sscanf_uint"), "ucs_config_sprintf_uint", "ucs_config_clone_uint",
+                     "unsigned integer");
     case option_type::names:
-        return make("ucs_config_sscanf_bitmap", "ucs_config_sprintf_bitmap", "ucs_config_clone_uint",
+        return make(stock("ucs_config_sscanf_bitmap"), "ucs_config_sprintf_bitmap", "ucs_config_clone_uint",
                     "ucs_config_release_nop", "ucs_config_help_bitmap", option.names);
     case option_type::name:
-        return make("ucs_config_sscanf_enum", "ucs_config_sprintf_enum", "ucs_config_clone_uint",
+        return make(stock("ucs_config_sscanf_enum"), "ucs_config_sprintf_enum", "ucs_config_clone_uint",
                     "ucs_config_release_nop", "ucs_config_help_enum", option.names);
     case option_type::md_options:
         return table("uct_md_config_table");
@@ -131,21 +166,6 @@ ucs_config_field_t* make_fields(std::span<const option> options)
                                                         : make<config_field_1_16>(options);
 }
 
-namespace
-{
-
-// UCX also reads times that are negative or no numbers.
-bool is_usable(const option& option, const void* value)
-{
-    double seconds = 0;
-    if (option.type == option_type::time) {
-        std::memcpy(&seconds, value, sizeof(seconds));
-    }
-    return seconds >= 0;
-}
-
-} // namespace
-
 bool is_valid(const option& option, const char* value)
 {
     constexpr std::size_t max_value_length = 64; // none of our values is longer
@@ -154,16 +174,14 @@ bool is_valid(const option& option, const char* value)
     if (parser.functions.read(value, scratch.data(), parser.arg) == 0) {
         return false;
     }
-    const bool usable = is_usable(option, scratch.data());
     parser.functions.release(scratch.data(), parser.arg);
-    return usable;
+    return true;
 }
 
 bool read_value(const option& option, const char* value, void* values)
 {
     const auto parser = parser_of(option);
-    auto* const place = static_cast<std::byte*>(values) + option.offset;
-    return parser.functions.read(value, place, parser.arg) != 0 && is_usable(option, place);
+    return parser.functions.read(value, static_cast<std::byte*>(values) + option.offset, parser.arg) != 0;
 }
 
 std::string expected_value(const option& option)

@@ -19,10 +19,12 @@ extern "C" {
 namespace ucxl::abi
 {
 
-// The types of the values: double, double (seconds), size_t, unsigned, unsigned mask of names, int index of a name.
+// The types of the values: double, double (seconds), the same for what UCP plans with, size_t, unsigned, unsigned mask
+// of names, int index of a name.
 enum class option_type : std::uint8_t {
     bandwidth,
     time,
+    price,
     memory_units,
     unsigned_integer,
     names,

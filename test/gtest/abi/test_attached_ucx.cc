@@ -102,11 +102,31 @@ TEST(options, of_every_type_are_read_by_the_attached_ucx)
     EXPECT_EQ(read.choice, 1);
 }
 
+TEST(options, of_bandwidths_and_prices_have_only_values_to_plan_with)
+{
+    ASSERT_TRUE(attach(nullptr));
+    constexpr option price{"PRICE", "3us", "Time", 0, option_type::price};
+    for (const char* const good : {"0", "50ns", "1e9s"}) {
+        EXPECT_TRUE(is_valid(price, good)) << good;
+    }
+    for (const char* const bad : {"-1us", "nan", "inf", "1e10s", "soon"}) {
+        EXPECT_FALSE(is_valid(price, bad)) << bad;
+    }
+    for (const char* const good : {"2Bs", "5GBs", "100Gbps"}) {
+        EXPECT_TRUE(is_valid(options[0], good)) << good;
+    }
+    for (const char* const bad : {"-1GBs", "0", "1Bs", "nanGBs", "infGBs", "auto", "fast"}) {
+        EXPECT_FALSE(is_valid(options[0], bad)) << bad;
+    }
+}
+
 TEST(options, know_valid_values_and_say_what_is_expected)
 {
     ASSERT_TRUE(attach(nullptr));
     EXPECT_TRUE(is_valid(options[1], "20ms"));
+    EXPECT_TRUE(is_valid(options[1], "inf"));
     EXPECT_FALSE(is_valid(options[1], "soon"));
+    EXPECT_FALSE(is_valid(options[1], "-1s"));
     EXPECT_TRUE(is_valid(options[4], "two"));
     EXPECT_FALSE(is_valid(options[4], "two,four"));
     EXPECT_FALSE(is_valid(options[5], "four"));

@@ -18,9 +18,9 @@ constexpr abi::option config_table[] = {
     {"BW", "5GBs", "Bandwidth as reported to UCP, which plans protocols with it",
      offsetof(host_interface_config, bandwidth), abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
-     abi::option_type::time},
+     abi::option_type::price},
     {"LATENCY", "80ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
-     abi::option_type::time}};
+     abi::option_type::price}};
 
 const char* reason_of(int error)
 {

@@ -43,9 +43,9 @@ constexpr abi::option config_table[] = {
      "less it is, the shorter are the messages that UCP sends in this way",
      offsetof(lay_copy_config, direct_bandwidth), abi::option_type::bandwidth},
     {"OVERHEAD", "50ns", "CPU time to start an operation as reported to UCP", offsetof(lay_copy_config, overhead),
-     abi::option_type::time},
+     abi::option_type::price},
     {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(lay_copy_config, latency),
-     abi::option_type::time}};
+     abi::option_type::price}};
 
 struct lay_copy_iface {
     base_interface base;

@@ -85,6 +85,11 @@ using context_windows = ucx_test;
 using context_watch   = ucx_test;
 using option_query    = ucx_test;
 
+// The name of a price without UCX_LAY_.
+class transport_price : public ucx_test, public testing::WithParamInterface<const char*>
+{
+};
+
 constexpr unsigned all_flags = UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT | UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS;
 
 TEST_F(context_windows, with_our_transport_has_windows)
@@ -330,6 +335,34 @@ TEST_F(context_watch, refuses_what_it_does_not_know)
     params.field_mask = 8;
     EXPECT_EQ(ucp_layout_context_watch(&params), UCS_ERR_INVALID_PARAM);
 }
+
+TEST_P(transport_price, that_ucp_cannot_plan_with_is_refused_with_the_worker)
+{
+    const std::string name     = GetParam();
+    const std::string field    = name.substr(name.find('_') + 1);
+    const std::string variable = "UCX_LAY_" + name;
+    const bool is_bandwidth    = name.ends_with("BW");
+    logs().expect("Failed to read iface config");
+    for (const char* const value :
+         is_bandwidth ? std::vector{"-1GBs", "nanGBs", "infGBs", "auto", "1Bs"} : std::vector{"-1us", "nan", "inf"}) {
+        setenv(variable.c_str(), value, 1);
+        const context used("self,posix,lay_copy,lay_shm,lay_cma");
+        logs().expect("Invalid value for " + field + ": '" + value + "'");
+        const ucp_worker_params_t params{};
+        ucp_worker_h worker = nullptr;
+        EXPECT_EQ(ucp_worker_create(used.get(), &params, &worker), UCS_ERR_INVALID_PARAM) << value;
+        if (worker != nullptr) {
+            ucp_worker_destroy(worker);
+        }
+    }
+    unsetenv(variable.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(prices, transport_price,
+                         testing::Values("COPY_SHORT_BW", "COPY_ZCOPY_BW", "COPY_DIRECT_BW", "COPY_OVERHEAD",
+                                         "COPY_LATENCY", "SHM_BW", "SHM_OVERHEAD", "SHM_LATENCY", "CMA_BW",
+                                         "CMA_OVERHEAD", "CMA_LATENCY"),
+                         [](const auto& test) { return test.param; });
 
 TEST_F(option_query, reads_the_environment_and_keeps_what_it_has_no_room_for)
 {
