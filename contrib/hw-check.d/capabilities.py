@@ -3,6 +3,7 @@ import dataclasses
 import re
 import subprocess
 
+import commands
 from claims import About, DIFFERS, Evidence, OK, SKIPPED
 from messages import last_line, syndromes
 
@@ -116,8 +117,7 @@ class Capabilities:
 
 def read_capabilities(device, env):
     try:
-        ended = subprocess.run(["ucx_layout_info", "--device", device], env=env, capture_output=True, text=True,
-                               check=False, timeout=PATIENCE)
+        ended = commands.run(["ucx_layout_info", "--device", device], PATIENCE, env=env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Capabilities("", str(error))
     return Capabilities(ended.stdout, last_line(ended.stderr or ended.stdout) if ended.returncode else "")

@@ -4,8 +4,11 @@ import os
 import re
 import subprocess
 
+import commands
+
 UNKNOWN = "unknown"
 SOFTWARE_BOARD = "SOFTHCA"
+PATIENCE = 60  # seconds, for one command
 
 PCI_EXPRESS = 0x10         # number of the capability
 DEVICE_CONTROL = 8         # its place in the capability
@@ -22,8 +25,8 @@ def read_line(path):
 
 def output(command, env=None):
     try:
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:
+        return commands.run(command, PATIENCE, env=env).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
         return ""
 
 

@@ -3,8 +3,10 @@ key, on a host and on the DPU of its card."""
 import os
 import socket
 import subprocess
+import tempfile
 import time
 
+import commands
 from claims import About, DIFFERS, Evidence, OK, SKIPPED
 from measurements import TIMES_OF_ALIASES
 from messages import complaint, last_line, syndromes
@@ -16,6 +18,12 @@ ANSWERS = {"ok": OK, "differs": DIFFERS, "skipped": SKIPPED}
 STEPS = {44: "alias of a key that is bound anew", 45: "alias of a key that is invalidated",
          12: "alias of a key that is destroyed", 14: "keys over an alias"}
 SHARED = "key of the host, used by the DPU"
+FAILURE = "device that fails"
+
+
+def text_of(file):
+    """What a process has written so far. It writes where the file is open for both, so nothing may move there."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 class Processes:
@@ -34,29 +42,38 @@ class Processes:
 
     def fail_device(self, command):
         """Starts a process that uses the device, makes the device fail, and hears what the process saw."""
-        name = "device that fails"
         if not self._is_built:
-            return self._add(name, "26", SKIPPED, f"{KEY_TESTS} is not built")
+            return self._add(FAILURE, "26", SKIPPED, f"{KEY_TESTS} is not built")
         env = dict(self._env, UCXL_CHILD="dead_device", UCXL_DEVICE_FAILS="outside")
-        with subprocess.Popen([self._program], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True) as process:
-            lines = []
-            for line in process.stdout:
-                lines.append(line)
-                if line == "ready\n":
-                    break
-            else:
-                return self._add(name, "26", SKIPPED, f"no keys on this device: {last_line(''.join(lines))}")
-            ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        with tempfile.TemporaryFile() as file:
+            # pylint: disable-next=consider-using-with # which would wait
+            process = subprocess.Popen([self._program], env=env, stdout=file, stderr=subprocess.STDOUT)
             try:
-                output = process.communicate(timeout=2 * PATIENCE)[0]
-            except subprocess.TimeoutExpired:
-                process.kill()
-                output = process.communicate()[0] + "a call did not end"
+                return self._fail_device_of(process, file, command)
+            finally:
+                if process.poll() is None:
+                    commands.end(process)
+
+    def _fail_device_of(self, process, file, command):
+        deadline = time.monotonic() + 2 * PATIENCE
+        while "ready" not in text_of(file).splitlines():
+            if process.poll() is not None:
+                return self._add(FAILURE, "26", SKIPPED, f"no keys on this device: {last_line(text_of(file))}")
+            if time.monotonic() > deadline:
+                return self._add(FAILURE, "26", DIFFERS, "the process did not begin", text_of(file))
+            time.sleep(0.1)
+        try:
+            ended = commands.run(["sh", "-c", command], 4 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            return self._add(FAILURE, "26", DIFFERS, "the command did not end", text_of(file))
         if ended.returncode != 0:
-            return self._add(name, "26", SKIPPED, f"the command failed: {last_line(ended.stderr or ended.stdout)}")
-        right = process.returncode == 0
-        return self._add(name, "26", OK if right else DIFFERS, "" if right else complaint(output), output)
+            return self._add(FAILURE, "26", SKIPPED, f"the command failed: {last_line(ended.stderr or ended.stdout)}")
+        try:
+            process.wait(2 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            return self._add(FAILURE, "26", DIFFERS, "a call did not end", text_of(file))
+        right, output = process.returncode == 0, text_of(file)
+        return self._add(FAILURE, "26", OK if right else DIFFERS, "" if right else complaint(output), output)
 
     def _start(self, part, peer):
         return subprocess.Popen([self._program], env=dict(self._env, UCXL_CHILD=part, UCXL_CHANNEL=str(peer.fileno())),
@@ -73,13 +90,12 @@ class Processes:
         return answer == READY and self._is_built
 
     def _run(self, part, peer):
-        with self._start(part, peer) as process:
-            try:
-                out, err = process.communicate(timeout=2 * PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                out, err = process.communicate()
-                err += "did not end"
+        process = self._start(part, peer)
+        try:
+            out, err = process.communicate(timeout=2 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            out, err = commands.end(process)
+            err += "did not end"
         return process.returncode, out, err
 
     def own_key(self, port):

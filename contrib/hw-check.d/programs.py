@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+import commands
 from capabilities import ATOMICS, EQUAL, LEVELS
 from claims import About, DIFFERS, Evidence, OK, SKIPPED
 from messages import last_line, syndromes
@@ -182,8 +183,7 @@ class TestPrograms:
                    f"--gtest_filter={self._options.tests or '*'}{excluded}"]
         with open(log, "w", encoding="utf-8") as file:
             try:
-                status = subprocess.run(command, env=self._env, stdout=file, stderr=subprocess.STDOUT, check=False,
-                                        timeout=PATIENCE).returncode
+                status = commands.run(command, PATIENCE, file, subprocess.STDOUT, self._env).returncode
             except subprocess.TimeoutExpired:
                 status = None
         with open(log, encoding="utf-8", errors="replace") as file:

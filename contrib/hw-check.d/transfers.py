@@ -5,6 +5,7 @@ import re
 import subprocess
 import time
 
+import commands
 from claims import DIFFERS, Evidence, OK, SKIPPED
 from messages import complaint, last_line, syndromes
 from runs import BY_CARD, BY_HOST, DPU_SERVER, PLAIN, RC, Run, STRIDED
@@ -61,8 +62,7 @@ class Transfers:
             env = environment(self._options, run)
             env.update(run.server_variables)
             try:
-                ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False,
-                                       timeout=FIRST_PATIENCE if number == 0 else 4 * PATIENCE)
+                ended = commands.run(command, FIRST_PATIENCE if number == 0 else 4 * PATIENCE, env=env)
             except subprocess.TimeoutExpired:
                 self._add(run, DIFFERS, "the other side did not come, or did not end")
                 continue
@@ -82,8 +82,7 @@ class Transfers:
                 try:
                     outputs.append(server.communicate(timeout=max(deadline - time.monotonic(), 1))[0])
                 except subprocess.TimeoutExpired:
-                    server.kill()
-                    server.communicate()
+                    commands.end(server)
                     outputs.append("the DPU did not come, or did not end")
             failed = next((output for server, output in zip(servers, outputs) if server.returncode != 0), None)
             copied = [int(found) for output in outputs for found in COPIED.findall(output)]
@@ -114,7 +113,7 @@ class Transfers:
     def _execute(self, run, command, env):
         """The ended process, or None, which is noted, if it did not end in time."""
         try:
-            return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=4 * PATIENCE)
+            return commands.run(command, 4 * PATIENCE, env=env)
         except subprocess.TimeoutExpired:
             self._add(run, DIFFERS, "did not end")
             return None
