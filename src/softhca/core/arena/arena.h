@@ -133,7 +133,7 @@ struct arena {
     mkey_record* find_key(std::uint32_t key)
     {
         mkey_record* const found = mkeys.find(key >> 8);
-        return found != nullptr && found->variant == (key & 0xff) ? found : nullptr;
+        return found != nullptr && (found->variant == (key & 0xff) || card.ignores_variants) ? found : nullptr;
     }
 };
 

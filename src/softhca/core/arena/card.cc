@@ -63,6 +63,7 @@ constexpr std::array flags{std::pair{std::string_view("imaicl"), &card::imaicl},
                            std::pair{std::string_view("takes_unset_atomic_bit"), &card::takes_unset_atomic_bit},
                            std::pair{std::string_view("ignores_fences"), &card::ignores_fences},
                            std::pair{std::string_view("counts_aliases"), &card::counts_aliases},
+                           std::pair{std::string_view("ignores_variants"), &card::ignores_variants},
                            std::pair{std::string_view("ignores_routes"), &card::ignores_routes},
                            std::pair{std::string_view("resets_sound_streams"), &card::resets_sound_streams},
                            std::pair{std::string_view("needs_relaxed_keys"), &card::needs_relaxed_keys}};

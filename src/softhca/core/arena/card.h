@@ -45,6 +45,7 @@ struct card {
     bool takes_unset_atomic_bit  = false; // a UMR may name the atomic right if it leaves it as it is
     bool ignores_fences          = false; // of requests behind reads and atomics, in the adversarial order
     bool counts_aliases          = false; // an alias of a key is one level of keys more
+    bool ignores_variants        = false; // of keys: a number that a key had before is taken, too
     bool ignores_routes          = false; // DC targets take requests whose route header has another GID
     bool resets_sound_streams    = false; // of DCIs, which are not in error
     bool needs_relaxed_keys      = false; // refuses keys over keys without relaxed order, where relaxed_only is set

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "key_test.h"
@@ -46,6 +47,15 @@ class card_requests : public key_test
 {
 protected:
     static constexpr std::size_t piece_bytes = 8;
+
+    // Whether a bind request of the library may move the start of a key on this device.
+    bool moves_starts() const
+    {
+        uct_mlx5_layout_domain_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD;
+        check_ok(uct_mlx5_layout_domain_query(domain, &attr), "uct_mlx5_layout_domain_query");
+        return attr.address_method == UCT_MLX5_LAYOUT_ADDRESS_UMR;
+    }
 
     // Whether the key shows the piece at that place of the memory, and nothing else. Queue pairs work afterwards.
     bool shows(const raw_key& key, const buffer& memory, std::size_t offset)
@@ -145,6 +155,47 @@ TEST_F(card_requests, a_bind_looks_at_the_index_of_its_key_only)
     raw_binds::control_of(request).put(prm::wqe_control_segment::imm, key.number() ^ 0x5a);
     ASSERT_EQ(_binds.execute(request), IBV_WC_SUCCESS);
     EXPECT_TRUE(shows(key, *memory, 40));
+}
+
+// As the library does: each window that gets a key gives it another variant, start and length.
+TEST_F(card_requests, a_key_that_is_bound_anew_refuses_the_number_before)
+{
+    struct binding {
+        std::uint32_t number;
+        std::size_t offset; // in the memory
+        std::uint32_t length;
+        std::uint64_t start;
+    };
+    const auto memory = patterned(4096);
+    const auto packed = zeroed(128);
+    const raw_key key(pair.pd(), 4);
+    const std::uint32_t other = (key.number() & ~0xffU) | ((key.number() + 1) & 0xff);
+    const binding before{key.number(), 40, 64, 0};
+    const binding after{other, 1000, 128, moves_starts() ? 0x10000U : 0U};
+    const auto bind = [&](const binding& wanted) {
+        alignas(64) std::array<std::byte, 64> encoded{};
+        const std::array entries{raw_binds::entry(memory->piece(wanted.offset, wanted.length))};
+        EXPECT_TRUE(encode_entries(key_kind::klm, 0, entries, encoded).has_value());
+        const auto start = wanted.start != 0 ? std::optional(wanted.start) : std::nullopt;
+        request_bytes request;
+        encode_bind(
+            {.key = wanted.number, .rights = raw_binds::rights, .length = wanted.length, .start_address = start}, 0,
+            _binds.flags(), encoded, request);
+        return _binds.execute(request);
+    };
+    auto expected   = memory->bytes;
+    const auto zero = [&](const binding& of) { std::fill_n(expected.begin() + of.offset, of.length, std::uint8_t{0}); };
+    ASSERT_EQ(bind(before), IBV_WC_SUCCESS);
+    ASSERT_EQ(pair.write(packed->piece(0, before.length), before.start, before.number), IBV_WC_SUCCESS);
+    zero(before);
+    ASSERT_EQ(_binds.execute(_binds.invalidation(key, _binds.flags())), IBV_WC_SUCCESS);
+    ASSERT_EQ(bind(after), IBV_WC_SUCCESS);
+    EXPECT_NE(pair.write(packed->piece(0, before.length), after.start, before.number), IBV_WC_SUCCESS);
+    pair.reconnect();
+    EXPECT_TRUE(memory->bytes == expected) << "nothing was written by the number before";
+    ASSERT_EQ(pair.write(packed->piece(0, after.length), after.start, after.number), IBV_WC_SUCCESS);
+    zero(after);
+    EXPECT_TRUE(memory->bytes == expected);
 }
 
 TEST_F(card_requests, entries_come_in_multiples_of_64_bytes)
