@@ -10,6 +10,7 @@ AC_DEFUN([UCXL_CHECK_PYTHON], [
     AC_ARG_VAR([PYTHON], [the Python for which the package ucx_layout is built])
     AC_ARG_VAR([PYTHON_DIR], [where the package is installed (default: PREFIX/lib/pythonX.Y/site-packages)])
     have_python=
+    PYTHON_CPPFLAGS=
     AS_CASE([$with_python,$cross_compiling],
             [no,*], [have_python="no (--without-python)"],
             [*,yes], [have_python="no (cross-compiling)"],
@@ -61,9 +62,11 @@ END
           [test ! -f "$python_include/Python.h"], [have_python="no (missing: libpython3-dev)"],
           [test -z "$NANOBIND_DIR"], [have_python="no (missing: nanobind-dev, or nanobind of PyPI)"],
           [have_python=yes])
-    PYTHON_CPPFLAGS="$PYTHON_API -isystem $python_include -isystem $NANOBIND_DIR/include"
-    AS_IF([test -d "$NANOBIND_DIR/ext/robin_map/include"],
-          [PYTHON_CPPFLAGS="$PYTHON_CPPFLAGS -isystem $NANOBIND_DIR/ext/robin_map/include"])
+    # Empty where no package is built: test/checks/internal-headers looks at it.
+    AS_IF([test "$have_python" = yes],
+          [PYTHON_CPPFLAGS="$PYTHON_API -isystem $python_include -isystem $NANOBIND_DIR/include"
+           AS_IF([test -d "$NANOBIND_DIR/ext/robin_map/include"],
+                 [PYTHON_CPPFLAGS="$PYTHON_CPPFLAGS -isystem $NANOBIND_DIR/ext/robin_map/include"])])
     AS_IF([test -z "$PYTHON_DIR"], [PYTHON_DIR='${prefix}'/lib/python$python_version/site-packages])
     AC_SUBST([NANOBIND_DIR])
     AC_SUBST([NANOBIND_NAMES])
