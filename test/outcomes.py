@@ -12,7 +12,8 @@ import limited
 RUNNING = set()  # the processes that lead the sessions of running tests
 STARTING = threading.RLock()  # held until a test that starts is in RUNNING
 ENDING = threading.Event()  # no other test starts
-SKIPPED_PART = re.compile(r"^skipped +(\S+:.*?) +[\d.]+ s +(.*)$", re.M)  # of a script that passed: part, reason
+# What a script that passed has skipped: part, reason. The first form is that of tables with times.
+SKIPPED_PARTS = (re.compile(r"^skipped +(\S+:.*?) +[\d.]+ s +(.*)$", re.M), re.compile(r"^skipped: (.+): (.+)$", re.M))
 TIME_TO_VANISH_S = 5  # for processes of a test that has ended
 
 
@@ -72,7 +73,8 @@ def run(name, command, env, report, timeout):
             outcome.skipped.append((name, last[0]))
         elif process.returncode == 0 and not outcome.why:
             outcome.passed = 1
-            outcome.skipped += [(f"{name}: {part}", reason) for part, reason in SKIPPED_PART.findall(outcome.output)]
+            outcome.skipped += [(f"{name}: {part}", reason) for form in SKIPPED_PARTS
+                                for part, reason in form.findall(outcome.output)]
         else:
             outcome.failed = 1
         outcome.times.append((outcome.seconds, name))
