@@ -13,10 +13,10 @@ namespace
 {
 
 // The first letter is the version of all that is here.
-constexpr auto message_magic    = magic<std::uint32_t>("\2nlm");
-constexpr auto region_magic     = magic<std::uint32_t>("\2nlr");
-constexpr auto connection_magic = magic<std::uint32_t>("\2nlc");
-constexpr auto data_magic       = magic<std::uint32_t>("\2nld");
+constexpr auto message_magic    = magic<std::uint32_t>("\3nlm");
+constexpr auto region_magic     = magic<std::uint32_t>("\3nlr");
+constexpr auto connection_magic = magic<std::uint32_t>("\3nlc");
+constexpr auto data_magic       = magic<std::uint32_t>("\3nld");
 
 constexpr std::uint32_t max_regions = 1U << 16; // sources of a layout
 

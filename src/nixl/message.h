@@ -10,7 +10,7 @@
 //     notice   a notification of NIXL
 //     fetch    "send bytes of a window": answered by data, or by moved with an error
 //     moved    the data has arrived, or why not
-//     greeting "I have connected to you", with what that takes in the other direction
+//     greeting "I have made an endpoint to you", with what that takes in the other direction
 //
 // Data has a header of its own (data_header), because UCX brings it to its place by itself.
 //
@@ -48,7 +48,7 @@ struct message {
     reach way             = reach::messages; // shown
     std::uint64_t address = 0;               // shown; fetch: packed bytes before the first one
     std::uint64_t length  = 0;               // show, shown, fetch: packed bytes
-    std::uint64_t piece   = 0;               // fetch, moved: a number of who began it
+    std::uint64_t piece   = 0;               // fetch, moved: a number of who began it; greeting: how many endpoints
     process_identity process{};              // show: that sends it, and with which the window ends
     std::vector<std::uint64_t> regions{};    // show
     std::string name{};                      // notice: of the agent that sends it

@@ -91,6 +91,8 @@ reach way_to(const ucx_layout::window& window, const described_memory& shown)
                                                                                         : reach::messages;
 }
 
+} // namespace
+
 // Windows of an agent that lives stay, so only what the kernel says for certain counts. The state of the process does
 // not: it is 'Z' also if only the first of its threads has ended. And while no descriptor is free, nothing can be read.
 bool has_ended(const process_identity& process)
@@ -106,8 +108,6 @@ bool has_ended(const process_identity& process)
     }
     return kill(process.pid, 0) != 0 && errno == ESRCH;
 }
-
-} // namespace
 
 message shown_windows::show(const message& asked, const region_table& regions, ucp_context_h context)
 {

@@ -29,6 +29,9 @@ struct shown_window {
     std::vector<std::uint64_t> regions;
 };
 
+// False also if nobody here knows, as of a process of another host.
+bool has_ended(const process_identity& process);
+
 class shown_windows
 {
 public:

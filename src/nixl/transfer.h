@@ -34,9 +34,6 @@ struct local_blocks {
     std::vector<void*> bases;
 };
 
-// The end of a message that was sent; a message may outlive the transfer.
-using message_status = std::shared_ptr<std::atomic<ucs_status_t>>;
-
 // Bytes of a transfer that UCX moves, or that the other agent takes or brings.
 struct piece {
     std::uint64_t number   = 0; // while an answer is awaited

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <new>
 #include <random>
+#include <ranges>
 
 namespace ucxl::nixl
 {
@@ -161,14 +162,30 @@ std::shared_ptr<peer> worker::peer_of(const connection_info& info) const
     return made;
 }
 
-ucs_status_t worker::create_endpoint(peer& made, const connection_info& info)
+// All that were made, as those to neighbors are never closed.
+std::vector<std::shared_ptr<peer>> worker::peers_with_endpoint_to(std::uint64_t instance) const
 {
+    std::vector<std::shared_ptr<peer>> found;
+    const auto add = [&](const std::shared_ptr<peer>& each) {
+        if (each->instance == instance && each->endpoint != nullptr) {
+            found.push_back(each);
+        }
+    };
+    std::ranges::for_each(_peers | std::views::values, add);
+    std::ranges::for_each(_left, add);
+    return found;
+}
+
+ucs_status_t worker::create_endpoint(peer& made, const connection_info& info, bool is_neighbor)
+{
+    made.ordinal              = peers_with_endpoint_to(info.instance).size() + 1;
+    made.is_joined            = !is_neighbor; // with error handling, UCX looks its endpoints up
     const std::string address = padded(info.address);
     ucp_ep_params_t params{};
     params.field_mask =
         UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.address         = reinterpret_cast<const ucp_address_t*>(address.data());
-    params.err_mode        = made.process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+    params.err_mode        = is_neighbor ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb  = note_failure;
     params.err_handler.arg = &made;
     return ucx()->ep_create(_worker, &params, &made.endpoint);
@@ -198,17 +215,18 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
         left->failure = UCS_OK;
         made          = std::move(left);
     }
-    if (made->endpoint == nullptr) {
-        if (const auto status = create_endpoint(*made, *info); status != UCS_OK) {
+    const bool is_new = made->endpoint == nullptr;
+    if (is_new) {
+        if (const auto status = create_endpoint(*made, *info, made->process.has_value()); status != UCS_OK) {
             return status;
-        }
-        if (made->process) {
-            send(made->endpoint, {.kind = message_kind::greeting, .bytes = _connection});
         }
     }
     made->has_shared_memory   = made->process && has_transport(made->endpoint, "lay_shm");
     made->is_copied_by_kernel = made->process && can_kernel_copy(made->endpoint, info->process.pid);
-    _peers.emplace(agent, std::move(made));
+    _peers.emplace(agent, made);
+    if (is_new && made->process) {
+        greet(*made);
+    }
     return UCS_OK;
 }
 
@@ -237,7 +255,7 @@ ucs_status_t worker::disconnect(const std::string& agent)
 void worker::forget_windows_of(peer& ended)
 {
     if (!ended.windows.empty() && ended.endpoint != nullptr && ended.failure == UCS_OK) {
-        send(ended.endpoint, {.kind = message_kind::drop_all, .window = _last_number});
+        send(ended, {.kind = message_kind::drop_all, .window = _last_number});
     }
     for (const auto& each : ended.windows) {
         each->key.reset();
@@ -348,7 +366,7 @@ ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*h
         if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
             log_error("{} bytes that are no message were received", length);
         } else if (content->kind == message_kind::greeting) {
-            receiver.keep_endpoint_of(*content); // now: UCX may end it after the next message
+            receiver.handle_greeting(*content);
         } else if (content->kind != message_kind::show && content->kind != message_kind::fetch) {
             receiver._received.push_back(std::move(*content));
         } else if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0) {
@@ -361,22 +379,37 @@ ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*h
     return UCS_OK;
 }
 
-message_status worker::send(ucp_ep_h to, message content)
+void worker::start_sending(ucp_ep_h to, message content, const message_status& status, std::uint32_t flags)
 {
     content.sender = _instance;
-    auto status    = std::make_shared<std::atomic<ucs_status_t>>(UCS_INPROGRESS);
     auto sent      = std::make_unique<sent_message>(encode(content), status);
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
     param.cb.send      = end_message;
     param.user_data    = sent.get();
-    param.flags        = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
+    param.flags        = UCP_AM_SEND_FLAG_EAGER | flags;
     const auto call    = ucx()->am_send(to, message_id, nullptr, 0, sent->bytes.data(), sent->bytes.size(), &param);
     if (UCS_PTR_IS_PTR(call)) {
         sent.release();
     } else {
         status->store(UCS_PTR_STATUS(call), std::memory_order_relaxed);
     }
+}
+
+message_status worker::send(ucp_ep_h to, message content)
+{
+    auto status = std::make_shared<std::atomic<ucs_status_t>>(UCS_INPROGRESS);
+    start_sending(to, std::move(content), status, UCP_AM_SEND_FLAG_REPLY);
+    return status;
+}
+
+message_status worker::send(peer& to, message content)
+{
+    if (to.is_joined) {
+        return send(to.endpoint, std::move(content));
+    }
+    auto status = std::make_shared<std::atomic<ucs_status_t>>(UCS_INPROGRESS);
+    to.waiting.emplace_back(std::move(content), status);
     return status;
 }
 
@@ -389,30 +422,55 @@ void worker::answer(const message& asked, ucp_ep_h to)
     }
 }
 
-// UCX has made an endpoint to the sender, and destroys it when a connection of it fails, for example by TCP when the
-// sender ends. Messages of the sender that are still in shared memory name the endpoint by its address, which UCX would
-// follow. An endpoint that is also wanted here, UCX uses the same one, is only marked as failed.
-void worker::keep_endpoint_of(const message& greeting)
+// It is short, so that it is one piece: UCX names the endpoint of the receiver in each piece of a longer message.
+void worker::greet(const peer& to)
+{
+    start_sending(to.endpoint, {.kind = message_kind::greeting, .piece = to.ordinal, .bytes = _connection},
+                  std::make_shared<std::atomic<ucs_status_t>>(UCS_INPROGRESS), 0);
+}
+
+void worker::handle_greeting(const message& greeting)
 {
     const auto info = decode_connection(greeting.bytes);
     if (!info || info->instance != greeting.sender) {
         log_error("an agent connected with metadata that are not its own");
         return;
     }
-    if (connected_as(info->instance) != nullptr ||
-        std::ranges::contains(_left, info->instance, [](const auto& each) { return each->instance; })) {
+    if (!may_share_memory(process_identity::own(), info->process)) {
+        return; // endpoints between hosts need none
+    }
+    if (peers_with_endpoint_to(info->instance).size() < greeting.piece) {
+        make_endpoint_back(*info);
+    }
+    for (const auto& each : peers_with_endpoint_to(info->instance)) {
+        if (each->ordinal <= greeting.piece) {
+            join(*each);
+        }
+    }
+}
+
+// It watches no process: that takes a descriptor, and the endpoint stays after the end of the process.
+void worker::make_endpoint_back(const connection_info& info)
+{
+    if (has_ended(info.process)) {
         return;
     }
-    auto made = peer_of(*info);
-    if (!made->process) {
-        return; // UCX looks its endpoints up
-    }
-    if (const auto status = create_endpoint(*made, *info); status != UCS_OK) {
+    const auto made = _left.emplace_back(std::make_shared<peer>());
+    made->instance  = info.instance;
+    if (const auto status = create_endpoint(*made, info, true); status != UCS_OK) {
+        _left.pop_back();
         log_error("no endpoint to an agent that has connected ({})", static_cast<int>(status));
         return;
     }
-    made->process.reset(); // a descriptor, while the endpoint stays after the end of its process
-    _left.push_back(std::move(made));
+    greet(*made);
+}
+
+void worker::join(peer& greeted)
+{
+    greeted.is_joined = true;
+    for (auto& [content, status] : std::exchange(greeted.waiting, {})) {
+        start_sending(greeted.endpoint, std::move(content), status, UCP_AM_SEND_FLAG_REPLY);
+    }
 }
 
 void worker::handle(const message& content)
@@ -486,7 +544,7 @@ ucs_status_t worker::send_notice(const std::string& agent, const std::string& te
     if (found->second->failure != UCS_OK) {
         return found->second->failure;
     }
-    const auto sent   = send(found->second->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = text});
+    const auto sent   = send(*found->second, {.kind = message_kind::notice, .name = _agent, .bytes = text});
     const auto status = sent->load(std::memory_order_relaxed);
     return status == UCS_INPROGRESS ? UCS_OK : status;
 }
@@ -510,6 +568,7 @@ void worker::look_for_ended_neighbors()
     for (const auto& [name, each] : _peers) {
         if (each->failure == UCS_OK && each->process && each->process->has_ended()) {
             each->failure = UCS_ERR_CONNECTION_RESET;
+            each->waiting.clear();
         }
     }
 }

@@ -85,10 +85,15 @@ private:
     void await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces);
     std::shared_ptr<piece> answered(std::uint64_t number, std::uint64_t answerer);
     bool set_handler(unsigned id, ucp_am_recv_callback_t call);
+    void start_sending(ucp_ep_h to, message content, const message_status& status, std::uint32_t flags);
     message_status send(ucp_ep_h to, message content);
+    message_status send(peer& to, message content);
     void handle(const message& content);
     void answer(const message& asked, ucp_ep_h to);
-    void keep_endpoint_of(const message& greeting);
+    void greet(const peer& to);
+    void handle_greeting(const message& greeting);
+    void make_endpoint_back(const connection_info& info);
+    void join(peer& greeted);
     void handle_shown(const message& answer);
 
     bool progress_locked();
@@ -120,7 +125,8 @@ private:
     ucs_status_t show_locally(transfer& xfer, const described_list& list);
     std::shared_ptr<remote_window> window_of(peer& at, described_list list);
     std::shared_ptr<peer> peer_of(const connection_info& info) const;
-    ucs_status_t create_endpoint(peer& made, const connection_info& info);
+    ucs_status_t create_endpoint(peer& made, const connection_info& info, bool is_neighbor);
+    std::vector<std::shared_ptr<peer>> peers_with_endpoint_to(std::uint64_t instance) const;
     void forget_old_windows(peer& at);
     void forget_windows_of(peer& ended);
     void close(const std::shared_ptr<peer>& ended);

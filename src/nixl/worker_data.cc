@@ -228,11 +228,11 @@ void worker::fetch_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 {
     made->target = &xfer;
     await_answer(made, *xfer.target);
-    send(xfer.target->endpoint, {.kind    = message_kind::fetch,
-                                 .window  = xfer.remote->number,
-                                 .address = made->offset,
-                                 .length  = made->length,
-                                 .piece   = made->number});
+    send(*xfer.target, {.kind    = message_kind::fetch,
+                        .window  = xfer.remote->number,
+                        .address = made->offset,
+                        .length  = made->length,
+                        .piece   = made->number});
 }
 
 } // namespace ucxl::nixl

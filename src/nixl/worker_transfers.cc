@@ -127,7 +127,7 @@ std::shared_ptr<remote_window> worker::window_of(peer& at, described_list list)
     list.layout->serialize(std::as_writable_bytes(std::span(asked.bytes)));
     at.windows.push_front(std::make_shared<remote_window>(
         remote_window{.layout = list.layout, .regions = std::move(list.regions), .number = asked.window}));
-    send(at.endpoint, std::move(asked));
+    send(at, std::move(asked));
     forget_old_windows(at);
     return at.windows.front();
 }
@@ -139,7 +139,7 @@ void worker::forget_old_windows(peer& at)
         if (each.use_count() > 1 || each->status == UCS_INPROGRESS || ++unused <= max_windows) {
             return false;
         }
-        send(at.endpoint, {.kind = message_kind::drop, .window = each->number});
+        send(at, {.kind = message_kind::drop, .window = each->number});
         return true;
     });
 }
@@ -546,9 +546,8 @@ void worker::start_notice(transfer& xfer)
         }
         finish(xfer, UCS_OK);
     } else {
-        xfer.notice_sent =
-            send(xfer.target->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = *xfer.notice});
-        xfer.at = transfer::stage::notifying;
+        xfer.notice_sent = send(*xfer.target, {.kind = message_kind::notice, .name = _agent, .bytes = *xfer.notice});
+        xfer.at          = transfer::stage::notifying;
         notify(xfer);
     }
 }

@@ -161,6 +161,12 @@ struct target_process {
     }
 
     void connect() { fuzz::require(agent->connect("other", connection()) == UCS_OK, "an honest agent connects"); }
+    // The agent asks for windows after that.
+    void greet()
+    {
+        send(message_id, "",
+             encode(message{.kind = message_kind::greeting, .sender = instance(), .piece = 1, .bytes = connection()}));
+    }
     void disconnect() { fuzz::require(agent->disconnect("other") == UCS_OK, "it disconnects"); }
 
     std::string connection()
@@ -323,6 +329,7 @@ target_process& only_process()
             const std::uint8_t write = 1;
             reader input(std::span(&write, 1));
             const transfer_ptr xfer = posted(input, made);
+            made.greet();
             made.send(message_id, "", "no message");
             made.progress();
             made.disconnect();

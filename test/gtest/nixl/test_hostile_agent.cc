@@ -75,6 +75,7 @@ public:
     }
 
     static constexpr std::uint64_t own_instance = 7;
+    static constexpr std::uint64_t many         = ~std::uint64_t{0}; // endpoints
 
     void progress() { ucp_worker_progress(_worker); }
     // Before it shows its window, with these as its metadata.
@@ -87,6 +88,20 @@ private:
     {
         const auto handler = handler_of(id, call, this);
         EXPECT_EQ(ucp_worker_set_am_recv_handler(_worker, &handler), UCS_OK);
+    }
+
+    // As an honest agent does it.
+    void greet_back(const message& greeting)
+    {
+        const auto info = decode_connection(greeting.bytes);
+        ASSERT_TRUE(info);
+        const std::string address = info->address + std::string(32768, '\0'); // UCP follows the numbers in it
+        ucp_ep_params_t params{};
+        params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+        params.address    = reinterpret_cast<const ucp_address_t*>(address.data());
+        ucp_ep_h made     = nullptr;
+        ASSERT_EQ(ucp_ep_create(_worker, &params, &made), UCS_OK);
+        send(made, {.kind = message_kind::greeting, .piece = greeting.piece, .bytes = connection()});
     }
 
     // The bytes have to stay until they are sent.
@@ -109,11 +124,13 @@ private:
     {
         auto& agent      = *static_cast<hostile_agent*>(self);
         const auto asked = decode({static_cast<const char*>(data), size});
-        if (asked && asked->kind == message_kind::show) {
+        if (asked && asked->kind == message_kind::greeting) {
+            agent.greet_back(*asked);
+        } else if (asked && asked->kind == message_kind::show) {
             void* key            = nullptr;
             std::size_t key_size = 0;
             for (const auto& each : agent._greetings) {
-                agent.send(param->reply_ep, {.kind = message_kind::greeting, .bytes = each});
+                agent.send(param->reply_ep, {.kind = message_kind::greeting, .piece = many, .bytes = each});
             }
             EXPECT_EQ(ucp_rkey_pack(agent._context, agent._memh, &key, &key_size), UCS_OK);
             agent.send(param->reply_ep, {.kind    = message_kind::shown,

@@ -627,6 +627,21 @@ TEST_P(nixl_worker, an_agent_that_was_disconnected_is_not_known)
     EXPECT_EQ(end_of(*moved), UCS_ERR_NOT_CONNECTED);
 }
 
+// The transfer has the endpoint, so the next connection gets another one.
+TEST_P(nixl_worker, moves_after_it_has_connected_again_beside_a_transfer)
+{
+    draw_blocks(num_blocks / 2);
+    const auto kept = must(prepare(direction::write));
+    self->post(*kept, std::nullopt);
+    ASSERT_EQ(end_of(*kept), UCS_OK);
+    ASSERT_EQ(self->disconnect("other"), UCS_OK);
+    ASSERT_EQ(self->connect("other", connection()), UCS_OK);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, "arrived");
+    EXPECT_EQ(end_of(*moved), UCS_OK);
+    EXPECT_TRUE(ucxl::test::wait_until([this] { return board.num_notices == 1; }));
+}
+
 TEST_P(nixl_worker, bytes_that_are_no_connection_are_refused)
 {
     EXPECT_EQ(self->connect("third", "anything"), UCS_ERR_INVALID_PARAM);
