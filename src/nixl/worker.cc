@@ -209,6 +209,11 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
         log_error("the metadata of agent \"{}\" is that of another one, which is connected", agent);
         return UCS_ERR_ALREADY_EXISTS;
     }
+    if (made->process) {
+        // If UCX takes the first message of an agent that was killed, and has an endpoint here to it already, it looks
+        // for other ways to the agent, and ends the process when it has found them. So what has come is taken before.
+        progress_messages();
+    }
     if (auto left = made->process ? peer_left_as(info->instance) : nullptr) {
         left->name    = agent;
         left->process = std::move(made->process);

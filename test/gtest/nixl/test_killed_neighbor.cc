@@ -224,6 +224,23 @@ TEST_F(nixl_killed_neighbor, to_which_the_other_agent_has_connected_does_no_harm
     });
 }
 
+// In shared memory the first message of the other agent is there when it has connected. Which of two agents that
+// connect to each other takes the other one's first message is drawn by UCX.
+TEST_F(nixl_killed_neighbor, to_which_the_other_agent_connects_before_it_makes_progress_does_no_harm)
+{
+    static transfer_ptr waits;
+    unsetenv("UCX_TLS");
+    for (int i = 0; i < 8 && !HasFailure(); ++i) {
+        const auto connect_to_each_other = [](killed_agent& agent, blackboard& board) {
+            agent.connect();
+            waits = agent.posted();
+            agent.progress();
+            board.wait_for_connection();
+        };
+        expect_that_it_goes_on_after(connect_to_each_other, 0);
+    }
+}
+
 // While a transfer has an endpoint, the next connection gets another one.
 TEST_F(nixl_killed_neighbor, that_has_connected_again_beside_a_transfer_does_no_harm)
 {
