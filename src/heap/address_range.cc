@@ -119,6 +119,23 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
     return nullptr;
 }
 
+// For a process whose addresses are limited while it runs: all of them count, so it may have more than it is allowed,
+// and could map nothing.
+void address_range::give_back_free_addresses()
+{
+    const unsigned number = _num_pieces.load(std::memory_order_relaxed);
+    if (number == 0) {
+        return;
+    }
+    const auto start         = reinterpret_cast<std::byte*>(_start.load(std::memory_order_relaxed));
+    const std::size_t length = _length.load(std::memory_order_relaxed);
+    const auto mapped        = static_cast<std::size_t>(_pieces[number - 1].start + _pieces[number - 1].length - start);
+    if (mapped < length) {
+        _length.store(mapped, std::memory_order_release);
+        call(SYS_munmap, start + mapped, length - mapped);
+    }
+}
+
 bool address_range::make_file()
 {
     const int made = memfd_create("ucx_layout_heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -138,6 +155,9 @@ bool address_range::make_file()
 // Each piece is an eighth of all before it or more, so that there are few.
 bool address_range::add_piece(std::size_t least)
 {
+    if (has_limit(RLIMIT_AS, UINT64_MAX)) {
+        give_back_free_addresses();
+    }
     const unsigned number     = _num_pieces.load(std::memory_order_relaxed);
     const auto reserved_start = reinterpret_cast<std::byte*>(_start.load(std::memory_order_relaxed));
     const std::size_t length  = _length.load(std::memory_order_relaxed);
@@ -253,25 +273,29 @@ std::span<std::byte> address_range::shared_piece_of(const std::byte* address) co
 // Mapping the file privately would not do: what the parent writes later would be seen by the child.
 void address_range::before_fork()
 {
-    std::size_t lost = 0;
+    if (has_limit(RLIMIT_AS, UINT64_MAX)) {
+        give_back_free_addresses();
+    }
     for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
         piece& each = _pieces[i];
-        if (each.kind == piece_kind::shared && !each.copy.make(each.start, each.length, each.file, each.file_offset)) {
-            lost += each.length;
+        if (each.kind == piece_kind::shared) {
+            each.copy.make(each.start, each.length, each.file, each.file_offset);
         }
     }
-    if (lost != 0) {
-        log_lost_in_child(lost);
-    }
     _thread.make_private(*this);
+}
+
+void address_range::drop_copies()
+{
+    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
+        _pieces[i].copy.drop();
+    }
 }
 
 void address_range::after_fork_in_parent()
 {
     _thread.share_again();
-    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
-        _pieces[i].copy.drop();
-    }
+    drop_copies();
 }
 
 // What there is no copy of, the child does not see: it would be what the parent writes later.
@@ -287,16 +311,18 @@ void address_range::replace_by_copy(piece& replaced)
     replaced.copy.drop();
 }
 
-void address_range::after_fork_in_child()
+bool address_range::after_fork_in_child()
 {
-    const unsigned number = _num_pieces.load(std::memory_order_relaxed);
-    for (unsigned i = 0; i < number; ++i) {
-        if (_pieces[i].kind == piece_kind::shared) {
-            replace_by_copy(_pieces[i]);
+    std::size_t lost = 0;
+    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
+        piece& each = _pieces[i];
+        if (each.kind == piece_kind::shared) {
+            replace_by_copy(each);
+            lost += each.kind == piece_kind::lost ? each.length : 0;
         }
     }
-    if (number != 0 && _pieces[number - 1].kind == piece_kind::lost) {
-        _next = _pieces[number - 1].start + _pieces[number - 1].length;
+    if (lost != 0) {
+        log_lost_in_child(lost);
     }
     _thread.stay_private();
     if (_file.is_open()) {
@@ -304,6 +330,7 @@ void address_range::after_fork_in_child()
     }
     // The next piece is of a file of the child's own.
     _file = {};
+    return lost == 0;
 }
 
 } // namespace ucxl::heap

@@ -52,14 +52,15 @@ public:
     // Fork: before it, a private copy of all pieces is made, which the child then moves to the place of the pieces.
     void before_fork();
     void after_fork_in_parent();
-    void after_fork_in_child();
+    // False if pieces are lost: then no memory of the range may be taken any more.
+    bool after_fork_in_child();
 
 private:
     enum class piece_kind : std::uint8_t {
         shared,         // with peers, by the file
         copied,         // by fork: private, and not of any file
         copied_in_file, // as `copied`, but in a file that nobody else has: what is given back there would not be zero
-        lost,           // by fork: there was no memory for a copy, and nothing can be read
+        lost,           // by fork: there was no room for a copy, and nothing can be read
     };
     struct piece {
         std::byte* start;
@@ -72,9 +73,11 @@ private:
     static constexpr unsigned max_pieces = 256;
 
     bool add_piece(std::size_t least);
+    void give_back_free_addresses();
     bool make_file();
     const piece* piece_of(const std::byte* address) const;
     void replace_by_copy(piece& replaced);
+    void drop_copies();
 
     std::atomic<std::uintptr_t> _start{0};
     std::atomic<std::size_t> _length{0};

@@ -165,6 +165,14 @@ bool make_arena()
     return true;
 }
 
+// Free blocks may lie where nothing can be read, so all new ones are plain memory from now on. Those of which only
+// their own memory tells that they are to be released stay.
+void leave_lost_memory()
+{
+    min_length.store(SIZE_MAX, std::memory_order_relaxed);
+    postponed.store(nullptr, std::memory_order_relaxed);
+}
+
 // An allocation has jemalloc's locks when it takes this one, so fork has to take them first, too. What is registered
 // last is called first, and a constructor of jemalloc registers its handlers. The library is linked to be the first
 // that is initialised (-z initfirst): handlers of the program's libraries allocate before a fork, and write into
@@ -185,7 +193,9 @@ bool make_arena()
             pthread_mutex_unlock(&range_lock);
         },
         [] {
-            heap_range.after_fork_in_child();
+            if (!heap_range.after_fork_in_child()) {
+                leave_lost_memory();
+            }
             pthread_mutex_unlock(&range_lock);
         });
 }

@@ -109,14 +109,12 @@ bool copy_pages(std::byte* start, std::size_t length, std::byte* to)
 
 } // namespace
 
-bool piece_copy::make(std::byte* start, std::size_t length, const own_file& file, std::uint64_t file_offset)
+void piece_copy::make(std::byte* start, std::size_t length, const own_file& file, std::uint64_t file_offset)
 {
     _length = length;
-    if (copy_to_memory(start, file, file_offset) || copy_to_file(file, file_offset)) {
-        return true;
+    if (!copy_to_memory(start, file, file_offset) && !copy_to_file(file, file_offset)) {
+        drop();
     }
-    drop();
-    return false;
 }
 
 bool piece_copy::copy_to_memory(std::byte* start, const own_file& file, std::uint64_t file_offset)

@@ -23,9 +23,9 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 class piece_copy
 {
 public:
-    // Of the shared mapping at `start`, whose file the program may have closed. False if there is no room for a copy.
-    bool make(std::byte* start, std::size_t length, const own_file& file, std::uint64_t file_offset);
-    // By the child: this part of the copy instead of what is mapped there.
+    // Of the shared mapping at `start`, whose file the program may have closed. There may be no room for a copy.
+    void make(std::byte* start, std::size_t length, const own_file& file, std::uint64_t file_offset);
+    // By the child: this part of the copy instead of what is mapped there. False if there is none, or it has no room.
     bool put(std::size_t offset, std::size_t length, std::byte* at) const;
     // Releases what was not put anywhere.
     void drop();

@@ -19,7 +19,7 @@ struct settings {
 // One line on stderr if UCX_LOG_LEVEL is info or more: why the heap stays out of this process.
 void log_stays_out(const char* reason);
 
-// One line on stderr: a fork has no copy of so many bytes for the child.
+// One line on stderr: the child of a fork has no copy of so many bytes.
 void log_lost_in_child(std::size_t length);
 
 } // namespace ucxl::heap

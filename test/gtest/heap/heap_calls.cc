@@ -405,17 +405,70 @@ void sparse_fork()
     CHECK(wait_for(child) == 0);
 }
 
-void limit_addresses(std::size_t more)
+std::size_t used_addresses()
 {
     std::size_t pages       = 0;
     std::FILE* const memory = std::fopen("/proc/self/statm", "re");
     CHECK(std::fscanf(memory, "%zu", &pages) == 1);
     std::fclose(memory);
-    const rlimit some{pages * page + more, RLIM_INFINITY};
-    CHECK(setrlimit(RLIMIT_AS, &some) == 0);
+    return pages * page;
 }
 
-// There are no addresses left for a copy.
+void limit(decltype(RLIMIT_AS) resource, std::size_t length)
+{
+    const rlimit some{length, RLIM_INFINITY};
+    CHECK(setrlimit(resource, &some) == 0);
+}
+
+void limit_addresses(std::size_t more)
+{
+    limit(RLIMIT_AS, used_addresses() + more);
+}
+
+// As programs do that know how much memory they may need: less than what the heap has reserved.
+void forks_below_used_addresses()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    limit(RLIMIT_AS, used_addresses() / 2);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(!is_shared(block) && holds(block, mb, 1));
+        std::free(filled(std::malloc(mb), mb, 2));
+        std::exit(0);
+    }
+    CHECK(wait_for(child) == 0 && is_shared(block) && holds(block, mb, 1));
+    CHECK(is_shared(filled(std::malloc(mb), mb, 1)));
+    CHECK(!is_shared(filled(std::malloc(100 * mb), 100 * mb, 1)));
+}
+
+void grows_below_used_addresses()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    limit(RLIMIT_AS, used_addresses() / 2);
+    char* const grown = filled(std::malloc(100 * mb), 100 * mb, 2);
+    CHECK(is_shared(block) && !is_shared(grown) && is_shared(filled(std::malloc(mb), mb, 1)));
+}
+
+void ends_by_fault(pid_t child)
+{
+    const int status = wait_for(child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+// There is a copy, which the child may not map.
+void forks_below_used_data()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    limit(RLIMIT_DATA, 500 * kb);
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(*opaque(block));
+    }
+    ends_by_fault(child);
+    CHECK(holds(block, mb, 1));
+}
+
+// There are no addresses left for a copy, and none that the heap could give back.
 void forks_without_addresses()
 {
     char* const block = filled(std::malloc(mb), mb, 1);
@@ -446,13 +499,19 @@ void forks_without_addresses_and_file()
     char* const block = filled(std::malloc(mb), mb, 1);
     limit_addresses(16 * mb);
     CHECK(close_range(3, ~0u, 0) == 0);
+    int to_parent[2];
+    char sent = 0;
+    CHECK(pipe(to_parent) == 0);
     const pid_t child = fork();
     if (child == 0) {
         std::free(filled(std::malloc(100 * kb), 100 * kb, 1));
+        std::free(filled(std::malloc(mb), mb, 1));
+        CHECK(!is_shared(std::realloc(filled(std::malloc(mb), mb, 1), 2 * mb)));
+        CHECK(write(to_parent[1], "x", 1) == 1);
         _exit(*opaque(block));
     }
-    const int status = wait_for(child);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV && holds(block, mb, 1));
+    ends_by_fault(child);
+    CHECK(close(to_parent[1]) == 0 && read(to_parent[0], &sent, 1) == 1 && holds(block, mb, 1));
 }
 
 // What parent and child write into the variables of this function they must not write into each other's.
@@ -789,6 +848,9 @@ constexpr test_case cases[] = {
     {"protected_pages", protected_pages},
     {"protected_pages_without_file", protected_pages_without_file},
     {"sparse_fork", sparse_fork},
+    {"forks_below_used_addresses", forks_below_used_addresses},
+    {"grows_below_used_addresses", grows_below_used_addresses},
+    {"forks_below_used_data", forks_below_used_data},
     {"forks_without_addresses", forks_without_addresses},
     {"forks_without_addresses_and_file", forks_without_addresses_and_file},
     {"forks_on_a_block", forks_on_a_block},

@@ -173,15 +173,30 @@ TEST(heap, that_is_sparse_is_sparse_in_the_child)
     EXPECT_TRUE(passes("sparse_fork"));
 }
 
+TEST(heap, gives_free_addresses_back_where_they_become_limited)
+{
+    EXPECT_TRUE(passes("forks_below_used_addresses"));
+    EXPECT_TRUE(passes("grows_below_used_addresses"));
+}
+
+// One piece, behind which no addresses are left.
+const environment one_piece{{"UCX_LAYOUT_HEAP_LIMIT", "64m"}};
+constexpr auto lost_piece =
+    "ucx-layout-heap WARN  a child cannot use 64 MB of large blocks: there was no room to copy them\n";
+
 TEST(heap, of_a_child_is_its_own_where_the_parent_has_no_addresses_for_a_copy)
 {
-    EXPECT_TRUE(passes("forks_without_addresses"));
+    EXPECT_TRUE(passes("forks_without_addresses", one_piece));
 }
 
 TEST(heap, that_cannot_be_copied_is_not_in_the_child)
 {
-    EXPECT_EQ(says("forks_without_addresses_and_file", {}),
-              "ucx-layout-heap WARN  a child cannot use 64 MB of large blocks: there was no room to copy them\n");
+    EXPECT_EQ(says("forks_without_addresses_and_file", one_piece), lost_piece);
+}
+
+TEST(heap, that_the_child_may_not_map_is_not_in_it)
+{
+    EXPECT_EQ(says("forks_below_used_data", {}), lost_piece);
 }
 
 TEST(heap, may_be_the_stack_of_what_forks)
