@@ -46,6 +46,7 @@ std::size_t bytes_between_looks; // at the limit; 0 if there is none
 std::atomic<std::size_t> unseen_bytes{0};
 settings chosen;
 pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER; // of heap_range.take()
+int cancellation           = PTHREAD_CANCEL_ENABLE;     // of the thread that forks, before
 
 // Whether this thread is inside of jemalloc.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool is_inside = false;
@@ -165,6 +166,13 @@ bool make_arena()
     return true;
 }
 
+void end_fork()
+{
+    const int before = cancellation;
+    pthread_mutex_unlock(&range_lock);
+    pthread_setcancelstate(before, nullptr);
+}
+
 // Free blocks may lie where nothing can be read, so all new ones are plain memory from now on. Those of which only
 // their own memory tells that they are to be released stay.
 void leave_lost_memory()
@@ -176,7 +184,7 @@ void leave_lost_memory()
 // An allocation has jemalloc's locks when it takes this one, so fork has to take them first, too. What is registered
 // last is called first, and a constructor of jemalloc registers its handlers. The library is linked to be the first
 // that is initialised (-z initfirst): handlers of the program's libraries allocate before a fork, and write into
-// their blocks in the child.
+// their blocks in the child. fork() is no cancellation point, and a thread that ended in it would keep all locks.
 // The C library has not seen the environment yet, which it gives to constructors.
 [[gnu::constructor(101)]] void hold_over_fork(int /*argc*/, char** /*argv*/, char** variables)
 {
@@ -186,17 +194,18 @@ void leave_lost_memory()
     pthread_atfork(
         [] {
             pthread_mutex_lock(&range_lock);
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellation);
             heap_range.before_fork();
         },
         [] {
             heap_range.after_fork_in_parent();
-            pthread_mutex_unlock(&range_lock);
+            end_fork();
         },
         [] {
             if (!heap_range.after_fork_in_child()) {
                 leave_lost_memory();
             }
-            pthread_mutex_unlock(&range_lock);
+            end_fork();
         });
 }
 

@@ -514,6 +514,37 @@ void forks_without_addresses_and_file()
     CHECK(close(to_parent[1]) == 0 && read(to_parent[0], &sent, 1) == 1 && holds(block, mb, 1));
 }
 
+// The thread is to end at its next cancellation point, and fork() is none.
+pid_t fork_in_cancelled_thread(const char* block)
+{
+    pid_t child = -1;
+    int step    = 0;
+    std::thread thread([&] {
+        pthread_cancel(pthread_self());
+        child = fork();
+        if (child == 0) {
+            _exit(*block == 1 ? 0 : 1);
+        }
+        step = 1;
+        pthread_testcancel();
+        step = 2;
+    });
+    thread.join();
+    CHECK(step == 1 && is_shared(filled(std::malloc(mb), mb, 2)));
+    return child;
+}
+
+// With a copy in memory, with one in a file, and with none.
+void forks_of_cancelled_threads()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    CHECK(wait_for(fork_in_cancelled_thread(block)) == 0);
+    limit_addresses(16 * mb);
+    CHECK(wait_for(fork_in_cancelled_thread(block)) == 0);
+    CHECK(close_range(3, ~0u, 0) == 0);
+    ends_by_fault(fork_in_cancelled_thread(block));
+}
+
 // What parent and child write into the variables of this function they must not write into each other's.
 void fork_often()
 {
@@ -853,6 +884,7 @@ constexpr test_case cases[] = {
     {"forks_below_used_data", forks_below_used_data},
     {"forks_without_addresses", forks_without_addresses},
     {"forks_without_addresses_and_file", forks_without_addresses_and_file},
+    {"forks_of_cancelled_threads", forks_of_cancelled_threads},
     {"forks_on_a_block", forks_on_a_block},
     {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},
     {"small_to_large", small_to_large},
