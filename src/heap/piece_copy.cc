@@ -16,11 +16,22 @@ namespace ucxl::heap
 namespace
 {
 
+// Once more where a signal was handled instead: that says nothing of the memory.
+template <typename... Arguments>
+long call_again(long number, Arguments... arguments)
+{
+    long done = -1;
+    do {
+        done = call(number, arguments...);
+    } while (done == -1 && errno == EINTR);
+    return done;
+}
+
 // By a system call: programs protect pages of their blocks, and to read these would be a fault.
 bool read_all(int fd, off_t from, std::byte* to, std::size_t length)
 {
     while (length > 0) {
-        const long done = call(SYS_pread64, fd, to, length, from);
+        const long done = call_again(SYS_pread64, fd, to, length, from);
         if (done <= 0) {
             return false;
         }
@@ -34,7 +45,7 @@ bool read_all(int fd, off_t from, std::byte* to, std::size_t length)
 bool copy_all(int fd, off_t from, int to_fd, off_t to, std::size_t length)
 {
     while (length > 0) {
-        const long done = call(SYS_copy_file_range, fd, &from, to_fd, &to, length, 0U);
+        const long done = call_again(SYS_copy_file_range, fd, &from, to_fd, &to, length, 0U);
         if (done <= 0) {
             return false;
         }
@@ -84,19 +95,20 @@ bool is_swap_in_use()
 }
 
 // Without the file nobody knows where the holes are, and to read one allocates it. What is not in memory is a hole, or
-// was swapped. By a second mapping, in which no page is protected.
+// was swapped, for which the copy itself may be the reason. By a second mapping, in which no page is protected.
 bool copy_pages(std::byte* start, std::size_t length, std::byte* to)
 {
     std::byte* const readable = to_memory(call(SYS_mremap, start, std::size_t{0}, length, MREMAP_MAYMOVE));
     if (readable == nullptr) {
         return false;
     }
-    bool is_done           = call(SYS_mprotect, readable, length, PROT_READ) == 0;
-    const auto page        = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const bool has_swapped = is_swap_in_use();
+    bool is_done     = call(SYS_mprotect, readable, length, PROT_READ) == 0;
+    const auto page  = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    bool has_swapped = false;
     unsigned char in_memory[huge_page / 4096];
     for (std::size_t first = 0; is_done && first < length; first += huge_page) {
-        is_done = call(SYS_mincore, readable + first, huge_page, in_memory) == 0;
+        is_done     = call(SYS_mincore, readable + first, huge_page, in_memory) == 0;
+        has_swapped = has_swapped || is_swap_in_use(); // asked after mincore()
         for (std::size_t at = 0; is_done && at < huge_page; at += page) {
             if (has_swapped || (in_memory[at / page] & 1) != 0) {
                 std::memcpy(to + first + at, readable + first + at, page);

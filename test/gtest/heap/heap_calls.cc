@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -514,6 +515,27 @@ void forks_without_addresses_and_file()
     CHECK(close(to_parent[1]) == 0 && read(to_parent[0], &sent, 1) == 1 && holds(block, mb, 1));
 }
 
+// The copy is made in a file, which takes the kernel longer than the time between two signals.
+void forks_among_signals()
+{
+    constexpr std::size_t length = 40 * mb;
+    char* const block            = filled(std::malloc(length), length, 1);
+    struct sigaction nothing{};
+    nothing.sa_handler = [](int) {};
+    CHECK(sigaction(SIGALRM, &nothing, nullptr) == 0);
+    const itimerval often{{0, 200}, {0, 200}}, never{};
+    limit_addresses(mb);
+    for (int step = 0; step < 15; ++step) {
+        CHECK(setitimer(ITIMER_REAL, &often, nullptr) == 0);
+        const pid_t child = fork();
+        CHECK(setitimer(ITIMER_REAL, &never, nullptr) == 0);
+        if (child == 0) {
+            _exit(block[0] == 1 && block[length - 1] == 1 ? 0 : 1);
+        }
+        CHECK(wait_for(child) == 0);
+    }
+}
+
 // The thread is to end at its next cancellation point, and fork() is none.
 pid_t fork_in_cancelled_thread(const char* block)
 {
@@ -884,6 +906,7 @@ constexpr test_case cases[] = {
     {"forks_below_used_data", forks_below_used_data},
     {"forks_without_addresses", forks_without_addresses},
     {"forks_without_addresses_and_file", forks_without_addresses_and_file},
+    {"forks_among_signals", forks_among_signals},
     {"forks_of_cancelled_threads", forks_of_cancelled_threads},
     {"forks_on_a_block", forks_on_a_block},
     {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},

@@ -199,6 +199,11 @@ TEST(heap, that_the_child_may_not_map_is_not_in_it)
     EXPECT_EQ(says("forks_below_used_data", {}), lost_piece);
 }
 
+TEST(heap, is_copied_while_signals_arrive)
+{
+    EXPECT_TRUE(passes("forks_among_signals", one_piece));
+}
+
 TEST(heap, of_a_cancelled_thread_is_copied_for_its_child)
 {
     EXPECT_EQ(says("forks_of_cancelled_threads", one_piece), lost_piece);
