@@ -116,6 +116,7 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
         munmap(reserved, length + granule);
         return "no file in memory could be made (memfd_create(2))";
     }
+    _thread.keep_room();
     return nullptr;
 }
 
@@ -276,13 +277,19 @@ void address_range::before_fork()
     if (has_limit(RLIMIT_AS, UINT64_MAX)) {
         give_back_free_addresses();
     }
+    std::size_t shared = 0;
     for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
         piece& each = _pieces[i];
         if (each.kind == piece_kind::shared) {
             each.copy.make(each.start, each.length, each.file, each.file_offset);
+            shared += each.length;
         }
     }
-    _thread.make_private(*this);
+    if (!_thread.make_private(*this)) {
+        // The child must not lay an older copy under its frames. It ends where it loses them, before it could tell.
+        drop_copies();
+        log_lost_in_child(shared);
+    }
 }
 
 void address_range::drop_copies()

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -21,11 +22,18 @@ namespace ucxl::heap
 namespace
 {
 
-// Of the stack: what fork() calls from here on needs at most, and its own frames above this one.
-constexpr std::uintptr_t below_frame = std::uintptr_t{32} << 10;
-constexpr std::uintptr_t above_frame = std::uintptr_t{8} << 10;
-// Around the C library's record of the thread, and around its variables of the thread, errno among them.
-constexpr std::uintptr_t around_record = 4096;
+// Of the stack: what fork() and our handlers call from here on (some 500 bytes, 3 KB if a line is written), and their
+// frames above this one (some 200). Not much more: there may be another thread's stack.
+constexpr std::uintptr_t below_frame = std::uintptr_t{4} << 10;
+constexpr std::uintptr_t above_frame = std::uintptr_t{1} << 10;
+// Around errno: the C library's variables of the thread.
+constexpr std::uintptr_t below_errno = 4096;
+constexpr std::uintptr_t above_errno = 512;
+
+std::size_t record_length = 4096; // more than in any release
+
+// Three mappings of two parts, which are longer only where a library has many variables of threads.
+constexpr std::size_t room_length = std::size_t{256} << 10;
 
 struct addresses {
     std::uintptr_t start;
@@ -41,15 +49,17 @@ std::uint64_t replace_signal_mask(std::uint64_t mask)
     return before;
 }
 
-// The kernel reads a mask before it refuses what is to be done with it.
-bool is_readable(std::uintptr_t address)
+// By an operation of the kernel that leaves the word as it is, whoever else writes it.
+bool is_writable(std::uintptr_t address)
 {
-    constexpr int unknown = -1;
-    return call(SYS_rt_sigprocmask, unknown, address, nullptr, sizeof(std::uint64_t)) == 0 || errno != EFAULT;
+    static std::uint32_t nobody_waits = 0;
+    constexpr int wake                = FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG;
+    constexpr int or_nothing          = FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, -2048);
+    return call(SYS_futex, &nobody_waits, wake, 0, 0, address, or_nothing) != -1 || errno != EFAULT;
 }
 
-// The pages from `first` to `end` that are in the piece of `inner` and can be used: below its stack a program may have
-// one that nobody may touch.
+// The pages from `first` to `end` that are in the piece of `inner` and can be written: below its stack a program may
+// have one that is protected.
 addresses pages_around(const address_range& range, std::uintptr_t inner, std::uintptr_t first, std::uintptr_t end)
 {
     const auto page        = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -61,10 +71,10 @@ addresses pages_around(const address_range& range, std::uintptr_t inner, std::ui
     first = std::max(first, piece_start);
     end   = std::min(end, piece_start + piece.size());
     addresses found{.start = inner & ~(page - 1), .end = (inner | (page - 1)) + 1};
-    while (found.start > first && is_readable(found.start - page)) {
+    while (found.start > first && is_writable(found.start - page)) {
         found.start -= page;
     }
-    while (found.end < end && is_readable(found.end)) {
+    while (found.end < end && is_writable(found.end)) {
         found.end += page;
     }
     return found;
@@ -85,11 +95,17 @@ void move_who_waits_for_end(const std::byte* record, const std::byte* end, const
     }
 }
 
+std::byte* map_memory(std::size_t length)
+{
+    return to_memory(
+        call(SYS_mmap, nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
 // No function can exchange the memory of its own stack.
 void run_on_other_stack(void (*work)())
 {
     alignas(64) static std::byte stack[std::size_t{32} << 10];
-    ucontext_t here, there;
+    static ucontext_t here, there; // of several KB on some processors
     if (getcontext(&there) != 0) {
         return;
     }
@@ -105,19 +121,45 @@ forking_thread* current = nullptr;
 
 } // namespace
 
-void forking_thread::make_private(const address_range& range)
+// By what the C library tells debuggers (thread_db.h).
+void forking_thread::learn_record_length()
+{
+    if (const void* const length = dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread")) {
+        record_length = *static_cast<const std::uint32_t*>(length);
+    }
+}
+
+void forking_thread::keep_room()
+{
+    if (_room == nullptr) {
+        _room = map_memory(room_length);
+    }
+}
+
+void forking_thread::leave_room()
+{
+    if (_room != nullptr) {
+        call(SYS_munmap, _room, room_length);
+        _room = nullptr;
+    }
+}
+
+bool forking_thread::make_private(const address_range& range)
 {
     const auto frame     = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const auto record    = static_cast<std::uintptr_t>(pthread_self());
     const auto variables = reinterpret_cast<std::uintptr_t>(&errno);
     addresses lower      = pages_around(range, frame, frame - below_frame, frame + above_frame);
-    addresses upper      = pages_around(range, record, std::min(record, variables) - around_record,
-                                        std::max(record, variables) + around_record);
+    addresses upper      = pages_around(range, record, std::min(record, variables) - below_errno,
+                                        std::max(record + record_length, variables + above_errno));
     if (lower.overlap(upper)) {
         lower = {std::min(lower.start, upper.start), std::max(lower.end, upper.end)};
         upper = {};
     } else if (upper.start < lower.start) {
         std::swap(lower, upper);
+    }
+    if (lower.start != lower.end || upper.start != upper.end) {
+        leave_room();
     }
     add(lower.start, lower.end);
     add(upper.start, upper.end);
@@ -126,6 +168,11 @@ void forking_thread::make_private(const address_range& range)
         current  = this;
         run_on_other_stack([] { current->exchange(); });
     }
+    const bool is_done = std::all_of(_parts, _parts + _num_parts, [](const part& each) { return each.is_private; });
+    if (!is_done) {
+        share_again();
+    }
+    return is_done;
 }
 
 void forking_thread::add(std::uintptr_t start, std::uintptr_t end)
@@ -134,15 +181,11 @@ void forking_thread::add(std::uintptr_t start, std::uintptr_t end)
     if (length == 0) {
         return;
     }
-    const auto map_memory = [&] {
-        return to_memory(call(SYS_mmap, nullptr, length, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    };
     part& added = _parts[_num_parts++];
     added       = {.start      = reinterpret_cast<std::byte*>(start),
                    .length     = length,
-                   .as_it_was  = map_memory(),
-                   .to_be_here = map_memory(),
+                   .as_it_was  = map_memory(length),
+                   .to_be_here = map_memory(length),
                    // The program may have closed the file, which this does not need.
                    .shared = to_memory(call(SYS_mremap, start, std::size_t{0}, length, MREMAP_MAYMOVE))};
 }
@@ -177,7 +220,7 @@ void forking_thread::exchange_back()
             }
         }
         if (record >= each.start && record < end) {
-            move_who_waits_for_end(record, std::min(end, record + around_record), each.shared + (record - each.start));
+            move_who_waits_for_end(record, std::min(end, record + record_length), each.shared + (record - each.start));
         }
         move(each.shared, each);
     }
@@ -214,6 +257,7 @@ void forking_thread::release()
         }
     }
     _num_parts = 0;
+    keep_room();
     replace_signal_mask(_signals);
 }
 

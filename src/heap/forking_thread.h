@@ -3,11 +3,12 @@
 // until the child has its copy. So these pages are private while the process forks, and afterwards the parent's are the
 // memory of the heap again.
 //
-// What another thread writes there in the microseconds in which they are exchanged may be lost. One that begins in the
-// last of these to wait for the end of such a thread (pthread_join(3)) may not be woken.
+// What another thread writes there in the microseconds in which they are exchanged may be lost: its own variables, too,
+// where its stack ends next below this one, of which less than 4 KB are left. One that begins in the last of these to
+// wait for the end of such a thread (pthread_join(3)) may not be woken.
 //
 // Example:
-//     thread.make_private(range);                         // last of all before the fork
+//     if (!thread.make_private(range)) ...                // last of all before the fork
 //     thread.share_again();                               // in the parent
 //     thread.for_each_other_part(start, length, replace); // in the child
 //     thread.stay_private();
@@ -24,8 +25,15 @@ class address_range;
 class forking_thread
 {
 public:
-    // Does nothing for a thread that has neither in the heap.
-    void make_private(const address_range& range);
+    // Once, when the library is loaded: this takes locks of the dynamic linker.
+    static void learn_record_length();
+
+    // Addresses for what a fork maps, where the process may have no more then (setrlimit(2)).
+    void keep_room();
+
+    // Does nothing for a thread that has neither in the heap. False if there is no room: then nothing is private, and
+    // what parent and child write into the stack is not safe from each other.
+    bool make_private(const address_range& range);
     void share_again();
     void stay_private() { release(); }
 
@@ -60,12 +68,14 @@ private:
         bool is_private = false;
     };
 
+    void leave_room();
     void add(std::uintptr_t start, std::uintptr_t end);
     void exchange();
     void exchange_back();
     static bool move(std::byte*& memory, const part& to);
     void release();
 
+    std::byte* _room    = nullptr;
     unsigned _num_parts = 0;
     part _parts[2]{};
     std::uint64_t _signals = 0; // as the thread had blocked them

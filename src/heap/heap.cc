@@ -191,6 +191,7 @@ void leave_lost_memory()
     if (environ == nullptr) {
         environ = variables;
     }
+    forking_thread::learn_record_length();
     pthread_atfork(
         [] {
             pthread_mutex_lock(&range_lock);

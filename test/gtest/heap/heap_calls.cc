@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include <alloca.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -23,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -567,6 +569,20 @@ void forks_of_cancelled_threads()
     ends_by_fault(fork_in_cancelled_thread(block));
 }
 
+ucontext_t outside, fiber;
+char* stack_of_fiber = nullptr;
+
+// On the lowest pages of a fiber's stack.
+pid_t fork_at_end_of_stack()
+{
+    char here = 0;
+    if (stack_of_fiber != nullptr) {
+        const auto left                                  = static_cast<std::size_t>(opaque(&here) - stack_of_fiber);
+        *static_cast<char*>(opaque(alloca(left - page))) = 1;
+    }
+    return fork();
+}
+
 // What parent and child write into the variables of this function they must not write into each other's.
 void fork_often()
 {
@@ -575,7 +591,7 @@ void fork_often()
     for (int step = 0; step < 30; ++step) {
         filled(local, length, 1);
         pthread_mutex_t lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-        const pid_t child    = fork();
+        const pid_t child    = fork_at_end_of_stack();
         const int value      = child == 0 ? 2 : 3;
         CHECK(holds(local, length, 1) && is_shared(local) == (child != 0));
         filled(local, length, value);
@@ -588,16 +604,16 @@ void fork_often()
     }
 }
 
-ucontext_t outside, fiber;
-
-void run_fiber(char* stack, std::size_t length)
+void run_fiber(char* stack, std::size_t length, void (*work)() = fork_often)
 {
     CHECK(getcontext(&fiber) == 0);
     fiber.uc_stack.ss_sp   = stack;
     fiber.uc_stack.ss_size = length;
     fiber.uc_link          = &outside;
-    makecontext(&fiber, fork_often, 0);
+    makecontext(&fiber, work, 0);
+    stack_of_fiber = stack;
     CHECK(swapcontext(&outside, &fiber) == 0);
+    stack_of_fiber = nullptr;
 }
 
 void forks_on_a_block()
@@ -609,10 +625,36 @@ void forks_on_a_block()
     void* made = nullptr;
     CHECK(posix_memalign(&made, page, 256 * kb) == 0);
     auto* const guarded = static_cast<char*>(made);
-    CHECK(mprotect(guarded, 128 * kb, PROT_NONE) == 0);
-    run_fiber(guarded + 128 * kb, 40 * kb);
-    errno = 0;
-    CHECK(write(STDERR_FILENO, guarded + 127 * kb, 1) == -1 && errno == EFAULT);
+    for (const int protection : {PROT_NONE, PROT_READ}) {
+        CHECK(mprotect(guarded, 128 * kb, protection) == 0);
+        run_fiber(guarded + 128 * kb, 40 * kb);
+        errno = 0;
+        CHECK(syscall(SYS_getrandom, guarded + 127 * kb, 1, 0) == -1 && errno == EFAULT);
+    }
+}
+
+// The heap has kept some for such a stack.
+void forks_on_a_block_without_addresses()
+{
+    run_fiber(static_cast<char*>(std::malloc(256 * kb)), 256 * kb, [] {
+        limit_addresses(0);
+        fork_often();
+    });
+}
+
+// Its copy is lost, except for what was exchanged.
+void forks_on_a_block_without_copy()
+{
+    run_fiber(static_cast<char*>(std::malloc(256 * kb)), 256 * kb, [] {
+        limit_addresses(mb);
+        CHECK(close_range(3, ~0u, 0) == 0);
+        char far_above[64 * kb];
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(*opaque(far_above + sizeof(far_above) - page));
+        }
+        ends_by_fault(child);
+    });
 }
 
 // The C library puts its record of the thread there, too.
@@ -636,6 +678,52 @@ void forks_of_a_thread_on_a_block()
           pthread_attr_setstack(&attributes, stack, mb) == 0 &&
           pthread_create(&thread, &attributes, fork_in_thread, nullptr) == 0 && pthread_join(thread, nullptr) == 0);
     std::free(stack);
+}
+
+std::atomic<bool> is_fork_over{false};
+
+// Near the top of its stack.
+void* count(void* /*argument*/)
+{
+    volatile std::uint64_t counter[page] = {};
+    for (std::uint64_t step = 1; !is_fork_over; ++step) {
+        for (std::size_t i = 0; i < page; i += 32) {
+            CHECK(counter[i] + 1 == step);
+            counter[i] = step;
+        }
+    }
+    return nullptr;
+}
+
+// Slices of one block, as pools of threads have them. What the lower thread writes is not lost.
+void forks_beside_stacks()
+{
+    constexpr std::size_t length = 64 * kb;
+    void* stacks                 = nullptr;
+    pthread_attr_t attributes;
+    CHECK(posix_memalign(&stacks, page, 2 * length) == 0 && pthread_attr_init(&attributes) == 0);
+    const auto start = [&](std::size_t number, void* (*work)(void*)) {
+        pthread_t thread{};
+        CHECK(pthread_attr_setstack(&attributes, static_cast<char*>(stacks) + number * length, length) == 0);
+        CHECK(pthread_create(&thread, &attributes, work, nullptr) == 0);
+        return thread;
+    };
+    const pthread_t lower = start(0, count);
+    const pthread_t upper = start(1, [](void*) -> void* {
+        char used[44 * kb];
+        filled(opaque(used), sizeof(used), 1);
+        for (int step = 0; step < 400; ++step) {
+            const pid_t child = fork();
+            if (child == 0) {
+                _exit(0);
+            }
+            CHECK(wait_for(child) == 0);
+        }
+        is_fork_over = true;
+        return nullptr;
+    });
+    CHECK(pthread_join(upper, nullptr) == 0 && pthread_join(lower, nullptr) == 0);
+    std::free(stacks);
 }
 
 // Another malloc is loaded, too, which knows nothing of our blocks.
@@ -909,6 +997,9 @@ constexpr test_case cases[] = {
     {"forks_among_signals", forks_among_signals},
     {"forks_of_cancelled_threads", forks_of_cancelled_threads},
     {"forks_on_a_block", forks_on_a_block},
+    {"forks_on_a_block_without_addresses", forks_on_a_block_without_addresses},
+    {"forks_on_a_block_without_copy", forks_on_a_block_without_copy},
+    {"forks_beside_stacks", forks_beside_stacks},
     {"forks_of_a_thread_on_a_block", forks_of_a_thread_on_a_block},
     {"small_to_large", small_to_large},
     {"small_limit", small_limit},

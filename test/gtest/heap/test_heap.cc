@@ -212,6 +212,13 @@ TEST(heap, of_a_cancelled_thread_is_copied_for_its_child)
 TEST(heap, may_be_the_stack_of_what_forks)
 {
     EXPECT_TRUE(passes("forks_on_a_block"));
+    EXPECT_TRUE(passes("forks_on_a_block_without_addresses", one_piece));
+    EXPECT_EQ(says("forks_on_a_block_without_copy", one_piece), lost_piece);
+}
+
+TEST(heap, may_be_stacks_beside_that_of_what_forks)
+{
+    EXPECT_TRUE(passes("forks_beside_stacks"));
 }
 
 TEST(heap, may_be_the_stack_of_a_thread_that_forks)
