@@ -25,7 +25,7 @@ struct heap_memory {
 enum heap_memory_kind : int {
     heap_memory_none,    // there are not so many pieces yet
     heap_memory_shared,  // `memory` is set
-    heap_memory_private, // this process has no file for it: it was copied by fork
+    heap_memory_private, // this process has no file for it: it was copied by fork, or the program closed it
 };
 
 // extern "C" int ucx_layout_heap_memory(unsigned piece, heap_memory* memory): a heap_memory_kind. Any thread, no lock.
