@@ -76,8 +76,11 @@ void requests::insert(held* things) noexcept
     const std::lock_guard guard(table().lock);
     leave_call(*things);
     // A handle that is there already is that of a request that ended unseen, or the one that MPI gives to all requests
-    // that end at once.
+    // that end at once. Or that of a persistent one that failed in a call of another thread, which releases it.
     ended.reset(remove(things->_request));
+    if (ended != nullptr && ended->_is_asked) {
+        ended.release()->_is_replaced = true;
+    }
     held*& chain  = table().chain_of(things->_request);
     things->_next = chain;
     chain         = things;
@@ -321,7 +324,12 @@ void ending_requests::take() noexcept
     for (MPI_Request& each : std::span(_array, static_cast<std::size_t>(_count))) {
         held* const things = each == MPI_REQUEST_NULL ? nullptr : requests::look_up(each);
         if (things != nullptr && things->is_persistent) {
-            _has_persistent = true;
+            if (!things->_is_asked) { // else the program names it twice
+                things->_is_asked   = true;
+                things->_place      = &each;
+                things->_next_asked = _persistent;
+                _persistent         = things;
+            }
         } else if (things != nullptr) {
             requests::remove(each);
             requests::enter_call(*things);
@@ -351,7 +359,7 @@ bool end_results::has_failed(std::ptrdiff_t index) const noexcept
 
 bool ending_requests::may_unpack() const noexcept
 {
-    bool any = _has_persistent;
+    bool any = _persistent != nullptr;
     for (const held* each = _taken; each != nullptr; each = each->_next) {
         any = any || each->must_end();
     }
@@ -371,14 +379,29 @@ void ending_requests::put_back(const end_results& results) noexcept
     }
 }
 
+// Ends the call. What the request holds, if MPI has ended it for good: Open MPI frees a persistent one that failed, and
+// may have given its handle to another one already.
+held_ptr requests::leave_asked(held& things) noexcept
+{
+    const std::lock_guard guard(table().lock);
+    things._is_asked = false;
+    if (!things._is_replaced && *things._place == things._request) {
+        return nullptr;
+    }
+    return held_ptr(things._is_replaced ? &things : remove(things._request));
+}
+
 // MPI does not say in all calls which of them ended. One that ended during this call only is unpacked a little early.
 void ending_requests::end_persistent(const end_results& results) noexcept
 {
-    for (int i = 0; i < _count; ++i) {
-        held* const things = _array[i] == MPI_REQUEST_NULL ? nullptr : requests::find(_array[i]);
-        if (things != nullptr && things->is_persistent && things->_is_running && things->must_end() &&
-            requests::has_ended(_array[i])) {
-            requests::end(*things, results.has_failed(i));
+    while (_persistent != nullptr) {
+        held& things            = *_persistent;
+        const auto* const place = things._place;
+        _persistent             = things._next_asked;
+        if (const held_ptr ended = requests::leave_asked(things)) {
+            requests::end(*ended, true);
+        } else if (things._is_running && things.must_end() && requests::has_ended(things._request)) {
+            requests::end(things, results.has_failed(place - _array));
         }
     }
 }

@@ -56,6 +56,10 @@ private:
     MPI_Request _request = MPI_REQUEST_NULL;
     MPI_Request* _place  = nullptr; // where the caller of a call that may end it has it
     held* _next          = nullptr; // in a chain of the table, of those that are freed, or of an ending_requests
+    // Of persistent ones, which stay in the table during a call that may end them. Under the lock of the table.
+    held* _next_asked = nullptr; // in the chain of that call
+    bool _is_asked    = false;   // in such a chain
+    bool _is_replaced = false;   // meanwhile MPI has given the handle to another request
 };
 using held_ptr = std::unique_ptr<held>;
 
@@ -97,6 +101,7 @@ private:
     static void keep_freed(held_ptr things) noexcept;
     static held_ptr take_freed() noexcept;
     static bool end_freed(held& things, bool waits) noexcept;
+    static held_ptr leave_asked(held& things) noexcept;
     static void end_some_freed() noexcept;
 
     static std::atomic<std::size_t> _number;
@@ -134,7 +139,7 @@ public:
         if (_taken != nullptr) [[unlikely]] {
             put_back(results);
         }
-        if (_has_persistent) [[unlikely]] {
+        if (_persistent != nullptr) [[unlikely]] {
             end_persistent(results);
         }
     }
@@ -146,8 +151,8 @@ private:
 
     const int _count;
     MPI_Request* const _array;
-    held* _taken         = nullptr;
-    bool _has_persistent = false;
+    held* _taken      = nullptr;
+    held* _persistent = nullptr;
 };
 
 } // namespace ucxl::mpi

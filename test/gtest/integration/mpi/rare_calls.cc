@@ -113,6 +113,18 @@ int gather(int elements, int first_value, MPI_Datatype type, MPI_Comm comm, bool
     return result;
 }
 
+// MPI may give them the handle of a request that failed.
+void start_others()
+{
+    for (int i = 0; i < 16; ++i) {
+        int mine = rank, sum = 0;
+        MPI_Request request;
+        MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 // One process sends more than the other one has room for. Before, memory of the library held something else.
 long gather_too_much(MPI_Datatype type, bool is_persistent)
 {
@@ -128,6 +140,7 @@ long gather_too_much(MPI_Datatype type, bool is_persistent)
         return 0;
     }
     std::printf("failed%s\n", is_persistent ? " persistent" : "");
+    start_others(); // what was sent is gone
     long wrong = 0;
     for (const int each : received) {
         wrong += each != -1 && each < 5000000 ? 1 : 0;
