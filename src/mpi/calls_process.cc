@@ -54,13 +54,14 @@ void leave_world()
     }
 }
 
-// MPI ends what the program has freed when it ends itself, which is after the library has stopped. Not under the lock.
-void end_freed_before(bool (*is_last)())
+// MPI completes what the program has freed when it ends itself, which is after the library has stopped. Not under the
+// lock.
+void hand_over_freed_before(bool (*is_last)())
 {
     std::unique_lock guard(users().lock);
     if (is_last()) {
         guard.unlock();
-        requests::wait_for_freed();
+        requests::hand_over_freed();
     }
 }
 
@@ -78,7 +79,7 @@ bool has_one_session_only()
 // has ended, too. A tool may hide MPI_Finalize.
 int leave_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
 {
-    end_freed_before(has_world_only);
+    hand_over_freed_before(has_world_only);
     const std::lock_guard guard(users().lock);
     leave_world();
     return MPI_SUCCESS;
@@ -189,21 +190,23 @@ int start_mpi(way_of_start way, Start&& begin)
 // MPI_COMM_SELF, first of all. The oldest of these is the library's own, and leaves the world.
 int end_world()
 {
-    end_freed_before([] { return !users().is_attached && has_world_only(); });
+    hand_over_freed_before([] { return !users().is_attached && has_world_only(); });
     {
         const std::lock_guard guard(users().lock);
         if (!users().is_attached) {
             leave_world();
         }
     }
-    return next_MPI_Finalize();
+    const int result = next_MPI_Finalize();
+    requests::release_kept();
+    return result;
 }
 
 int end_session(MPI_Session* session)
 {
     bool is_counted = session != nullptr && *session != MPI_SESSION_NULL;
     if (is_counted) {
-        end_freed_before(has_one_session_only);
+        hand_over_freed_before(has_one_session_only);
     }
     {
         const std::lock_guard guard(users().lock);
@@ -216,6 +219,8 @@ int end_session(MPI_Session* session)
     const int result = next_MPI_Session_finalize(session);
     if (is_counted && result != MPI_SUCCESS) {
         note_session(); // it is still open
+    } else {
+        requests::release_kept();
     }
     return result;
 }

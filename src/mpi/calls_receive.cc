@@ -40,7 +40,7 @@ template <typename Next, typename Count>
     const auto call = [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
     };
-    return start_on({side.borrow(comm, direction::receive)}, request, call, true);
+    return start_on({side.borrow(comm, direction::receive)}, request, call);
 }
 
 // Also the call that makes a persistent request.

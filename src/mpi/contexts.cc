@@ -1,5 +1,6 @@
 #include "contexts.h"
 
+#include "call_table.h"
 #include "one_pass.h"
 #include "settings.h"
 #include "ucp_datatypes.h"
@@ -228,6 +229,18 @@ bool contexts::may_use_windows() noexcept
         return false;
     }
     return true;
+}
+
+// UCX offers ucm_vm_munmap() to programs that release memory in ways it cannot see.
+void contexts::retire_windows() noexcept
+{
+    const auto forget           = reinterpret_cast<void (*)(void*, std::size_t)>(symbol_of_mpi("ucm_vm_munmap"));
+    const ucp_context_h context = of_messages();
+    ucp_layout_context_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES;
+    if (forget != nullptr && context != nullptr && ucp_layout_context_query(context, &attr) == UCS_OK) {
+        forget(attr.address, attr.length);
+    }
 }
 
 } // namespace ucxl::mpi

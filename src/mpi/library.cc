@@ -166,7 +166,9 @@ void library::stop()
     ucp_datatypes::stop();
     const auto types = known_types.clear();
     report::print(types);
-    requests::forget_all();
+    if (requests::keep_all()) {
+        contexts::retire_windows();
+    }
     for (known_type* const each : types) {
         each->remove_user();
     }

@@ -109,7 +109,7 @@
 
 // Only called.
 #define UCXL_FOR_EACH_MPI_QUERY(DO)                                                                                    \
-    DO(Cancel) DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_group) DO(Comm_rank) \
+    DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_group) DO(Comm_rank)            \
     DO(Comm_remote_size) DO(Comm_set_attr) DO(Comm_size) DO(Comm_test_inter) DO(Dist_graph_neighbors)                  \
     DO(Dist_graph_neighbors_count) DO(Error_class) DO(Finalized) DO(Get_library_version) DO(Graph_neighbors)           \
     DO(Graph_neighbors_count) DO(Group_free) DO(Group_translate_ranks) DO(Initialized) DO(Query_thread)                \

@@ -1,9 +1,14 @@
 #include "requests.h"
 
+#include "settings.h"
+
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <span>
+#include <thread>
+#include <utility>
 
 namespace ucxl::mpi
 {
@@ -22,6 +27,8 @@ struct request_table {
     // Those that the program has freed while they were running, the oldest first.
     held* freed      = nullptr;
     held** freed_end = &freed;
+    // Those whose things stay until MPI has ended.
+    held* kept = nullptr;
 
     held*& chain_of(MPI_Request request)
     {
@@ -232,20 +239,16 @@ held_ptr requests::take_freed() noexcept
     return oldest;
 }
 
-// False if it is still running.
-bool requests::end_freed(held& things, bool waits) noexcept
+// False if it is still running. MPI says nothing of the errors of what the program has freed, so it is not asked by a
+// call that does.
+bool requests::end_freed(held& things) noexcept
 {
     MPI_Request request = things._request;
-    int has_ended       = 1;
-    const int result =
-        waits ? PMPI_Wait(&request, MPI_STATUS_IGNORE) : PMPI_Test(&request, &has_ended, MPI_STATUS_IGNORE);
-    if (result == MPI_SUCCESS && has_ended == 0) {
+    if (!has_ended(request)) {
         return false;
     }
-    end(things, result != MPI_SUCCESS);
-    if (request != MPI_REQUEST_NULL) { // a persistent one
-        PMPI_Request_free(&request);
-    }
+    end(things);
+    PMPI_Request_free(&request);
     return true;
 }
 
@@ -258,20 +261,44 @@ void requests::end_some_freed() noexcept
         if (things == nullptr) {
             return;
         }
-        if (!end_freed(*things, false)) {
+        if (!end_freed(*things)) {
             keep_freed(std::move(things));
         }
     }
 }
 
-void requests::wait_for_freed() noexcept
+// MPICH would not complete them any more, Open MPI not all of them. But nobody may ever be there for one, so this ends
+// soon. Nothing is cancelled: the peer may be about to send.
+void requests::hand_over_freed() noexcept
 {
-    while (const held_ptr things = take_freed()) {
-        if (things->may_stay_unmatched) {
-            PMPI_Cancel(&things->_request);
+    using clock             = std::chrono::steady_clock;
+    constexpr auto patience = std::chrono::seconds(3);
+    auto latest             = clock::now() + patience;
+    unsigned num_lost       = 0;
+    while (held_ptr things = take_freed()) {
+        if (end_freed(*things)) {
+            latest = clock::now() + patience;
+        } else if (clock::now() < latest) {
+            keep_freed(std::move(things)); // behind the others
+            std::this_thread::yield();
+        } else {
+            num_lost += things->must_end() ? 1 : 0;
+            PMPI_Request_free(&things->_request);
+            keep_until_end(std::move(things));
         }
-        end_freed(*things, true);
     }
+    if (num_lost > 0) {
+        log_warn("%u requests that the program has freed had not ended before MPI: what arrives for them is lost",
+                 num_lost);
+    }
+}
+
+void requests::keep_until_end(held_ptr things) noexcept
+{
+    const std::lock_guard guard(table().lock);
+    leave_call(*things);
+    things->_next = table().kept;
+    table().kept  = things.release();
 }
 
 int requests::free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept
@@ -295,22 +322,36 @@ int requests::free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept
     return result;
 }
 
-void requests::forget_all() noexcept
+bool requests::keep_all() noexcept
+{
+    const std::lock_guard guard(table().lock);
+    const auto keep = [](held*& chain) {
+        while (chain != nullptr) {
+            held* const each = chain;
+            chain            = each->_next;
+            each->_next      = table().kept;
+            table().kept     = each;
+        }
+    };
+    keep(table().freed);
+    table().freed_end = &table().freed;
+    for (held*& chain : table().chains) {
+        keep(chain);
+    }
+    _number.store(0, std::memory_order_relaxed);
+    bool any = false;
+    for (const held* each = table().kept; each != nullptr; each = each->_next) {
+        any = any || each->_is_running;
+    }
+    return any;
+}
+
+void requests::release_kept() noexcept
 {
     held* all = nullptr;
     {
         const std::lock_guard guard(table().lock);
-        std::swap(all, table().freed);
-        table().freed_end = &table().freed;
-        for (held*& chain : table().chains) {
-            while (chain != nullptr) {
-                held* const next = chain->_next;
-                chain->_next     = all;
-                all              = chain;
-                chain            = next;
-            }
-        }
-        _number.store(0, std::memory_order_relaxed);
+        all = std::exchange(table().kept, nullptr);
     }
     while (all != nullptr) {
         const held_ptr ended(all);

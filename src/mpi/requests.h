@@ -6,7 +6,8 @@
 // until these are freed, so what they hold stays in the table.
 //
 // A running request that the program frees is not freed in MPI, which would not say when it has ended. It is looked at
-// when others are freed, and waited for before MPI ends.
+// when others are freed. Before MPI ends it gets some more time. Then it is freed in MPI, and what it holds stays until
+// MPI has ended.
 #pragma once
 
 #include "known_type.h"
@@ -45,8 +46,6 @@ public:
 
     held_windows windows;
     bool is_persistent = false;
-    // A receive that nobody may ever send to. If the program frees it, it is cancelled before MPI ends.
-    bool may_stay_unmatched = false;
 
 private:
     friend class requests;
@@ -85,9 +84,13 @@ public:
     static void note_end(MPI_Request request) noexcept;
     // What the program calls to free a request that may hold something, with MPI's function.
     static int free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept;
-    // Before MPI ends, not under a lock.
-    static void wait_for_freed() noexcept;
-    static void forget_all() noexcept;
+    // Before MPI ends, not under a lock: MPI gets the running requests that the program has freed.
+    static void hand_over_freed() noexcept;
+    // From now on nobody asks for any. What they hold stays until release_kept(): MPI may use it while it ends. Returns
+    // whether one of them is running.
+    static bool keep_all() noexcept;
+    // After MPI has ended.
+    static void release_kept() noexcept;
 
 private:
     friend class ending_requests;
@@ -100,7 +103,8 @@ private:
     static void leave_call(held& things) noexcept;
     static void keep_freed(held_ptr things) noexcept;
     static held_ptr take_freed() noexcept;
-    static bool end_freed(held& things, bool waits) noexcept;
+    static void keep_until_end(held_ptr things) noexcept;
+    static bool end_freed(held& things) noexcept;
     static held_ptr leave_asked(held& things) noexcept;
     static void end_some_freed() noexcept;
 

@@ -42,7 +42,7 @@ inline void note_persistent(MPI_Datatype type, MPI_Count count)
 
 // `call` gets the windows, which are none if MPI shall work on the caller's buffers, and starts the request.
 template <typename Call>
-int start_on(held_windows&& windows, MPI_Request* request, Call call, bool may_stay_unmatched = false)
+int start_on(held_windows&& windows, MPI_Request* request, Call call)
 {
     held_ptr things(windows[0] || windows[1] ? new (std::nothrow) held : nullptr);
     if (things == nullptr) {
@@ -50,8 +50,7 @@ int start_on(held_windows&& windows, MPI_Request* request, Call call, bool may_s
     }
     const int result = call(windows);
     if (result == MPI_SUCCESS) {
-        things->windows            = std::move(windows);
-        things->may_stay_unmatched = may_stay_unmatched;
+        things->windows = std::move(windows);
         requests::hold(*request, std::move(things));
     }
     return result;

@@ -1,9 +1,14 @@
 // A program that ends its requests late: one by a flush, and one in the callback that MPI calls first of all in
 // MPI_Finalize. Each process prints "N wrong" for each of them. Or one that frees its requests while they are running,
-// and calls MPI_Finalize: the second process prints "N wrong" for each message.
+// and calls MPI_Finalize: the process that receives prints "N wrong" for each message.
 //
-// usage: mpirun -n 2 mpi_end_calls_MPI [session | freed]
+// usage: mpirun -n 2 mpi_end_calls_MPI [session | freed | late | both | unmatched]
 //        session: it has a session before MPI_Init, which ends before MPI does
+//        freed: the second process receives what the first one has freed when that is in MPI_Finalize, and frees a
+//               receive that nobody sends to
+//        late: the first process frees a receive, and the second one sends to it when the first one is in MPI_Finalize
+//        both: the same with a send that is freed, too
+//        unmatched: the first process frees what the second one does not know of
 #include <chrono>
 #include <cstdio>
 #include <mpi.h>
@@ -76,46 +81,116 @@ void get(int rank, MPI_Datatype own)
     MPI_Win_free(&win);
 }
 
+constexpr int number = 400000;
+
+MPI_Datatype column()
+{
+    MPI_Datatype made;
+    MPI_Type_vector(number / 4, 4, 4 * stride, MPI_INT, &made);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+void print_wrong_of_message(int tag, const std::vector<int>& received)
+{
+    long wrong = 0;
+    for (int i = 0; i < number * stride; ++i) {
+        wrong += received[i] != (i / 4 % stride == 0 ? value(tag, i) : -1) ? 1 : 0;
+    }
+    std::printf("message %d: %ld wrong\n", tag, wrong);
+    std::fflush(stdout);
+}
+
+void fill(std::vector<int>& sent, int tag)
+{
+    for (int i = 0; i < number * stride; ++i) {
+        sent[i] = value(tag, i);
+    }
+}
+
+void sleep_for_long()
+{
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+}
+
 // MPI_Finalize ends what was freed. Nobody sends what the second process would receive last.
 void free_running(int rank)
 {
-    constexpr int number = 400000, num_messages = 3, unmatched = 9;
-    const MPI_Datatype column = [] {
-        MPI_Datatype made;
-        MPI_Type_vector(number / 4, 4, 4 * stride, MPI_INT, &made);
-        MPI_Type_commit(&made);
-        return made;
-    }();
+    constexpr int num_messages = 3, unmatched = 9;
+    const MPI_Datatype type = column();
     static std::vector<int> buffers[num_messages]; // MPI uses them in MPI_Finalize
     MPI_Request request;
     for (int tag = 0; tag < num_messages; ++tag) {
         buffers[tag].assign(number * stride, -1);
         if (rank == 1) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(tag == 0 ? 700 : 0));
-            MPI_Recv(buffers[tag].data(), 1, column, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            long wrong = 0;
-            for (int i = 0; i < number * stride; ++i) {
-                wrong += buffers[tag][i] != (i / 4 % stride == 0 ? value(tag, i) : -1) ? 1 : 0;
+            if (tag == 0) {
+                sleep_for_long();
             }
-            std::printf("message %d: %ld wrong\n", tag, wrong);
-            std::fflush(stdout);
+            MPI_Recv(buffers[tag].data(), 1, type, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            print_wrong_of_message(tag, buffers[tag]);
             continue;
         }
-        for (int i = 0; i < number * stride; ++i) {
-            buffers[tag][i] = value(tag, i);
-        }
+        fill(buffers[tag], tag);
         if (tag == 1) {
-            MPI_Send_init(buffers[tag].data(), 1, column, 1, tag, MPI_COMM_WORLD, &request);
+            MPI_Send_init(buffers[tag].data(), 1, type, 1, tag, MPI_COMM_WORLD, &request);
             MPI_Start(&request);
         } else {
-            MPI_Isend(buffers[tag].data(), 1, column, 1, tag, MPI_COMM_WORLD, &request);
+            MPI_Isend(buffers[tag].data(), 1, type, 1, tag, MPI_COMM_WORLD, &request);
         }
         MPI_Request_free(&request);
     }
     if (rank == 1) {
-        MPI_Irecv(buffers[0].data(), 1, column, 0, unmatched, MPI_COMM_WORLD, &request);
+        MPI_Irecv(buffers[0].data(), 1, type, 0, unmatched, MPI_COMM_WORLD, &request);
         MPI_Request_free(&request);
     }
+}
+
+// The receive ends in MPI_Finalize.
+void send_late(int rank, bool frees_both)
+{
+    const MPI_Datatype type = column();
+    static std::vector<int> buffer(number * stride, -1); // MPI uses it in MPI_Finalize
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank == 0) {
+        MPI_Irecv(buffer.data(), 1, type, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+        MPI_Finalize();
+        print_wrong_of_message(0, buffer);
+        return;
+    }
+    fill(buffer, 0);
+    sleep_for_long();
+    if (frees_both) {
+        MPI_Isend(buffer.data(), 1, type, 0, 0, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    } else {
+        MPI_Send(buffer.data(), 1, type, 0, 0, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+}
+
+// Each MPI alone ends this: MPICH refuses to end when a message comes that nobody receives, Open MPI to free a request
+// that sends and receives.
+void free_unmatched(int rank)
+{
+    static std::vector<int> sent(number * stride, 1), received(number * stride, -1);
+    const MPI_Datatype type = column();
+    MPI_Request request     = MPI_REQUEST_NULL;
+#ifdef MPICH
+    if (rank == 0) {
+        MPI_Isendrecv(sent.data(), 1, type, 1, 0, received.data(), 1, type, 1, 1, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    } else {
+        MPI_Recv(received.data(), 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+#else
+    if (rank == 0) {
+        MPI_Isend(sent.data(), 1, type, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    }
+#endif
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
 }
 
 } // namespace
@@ -136,6 +211,14 @@ int main(int argc, char** argv)
     if (chosen == "freed") {
         free_running(rank);
         MPI_Finalize();
+        return 0;
+    }
+    if (chosen == "late" || chosen == "both") {
+        send_late(rank, chosen == "both");
+        return 0;
+    }
+    if (chosen == "unmatched") {
+        free_unmatched(rank);
         return 0;
     }
     const MPI_Datatype own = numbers_every(stride);

@@ -1218,22 +1218,49 @@ TEST_P(mpi_by_its_handles, collective_calls_that_fail_write_no_bytes_of_other_ca
     }
 }
 
-// MPI ends them when it ends itself, and needs their windows until then.
-TEST_P(mpi_by_its_handles, requests_that_are_freed_while_they_run_bring_the_right_bytes)
+// MPI ends what they have freed when it ends itself, and needs the windows until then.
+class mpi_end_calls : public mpi_by_its_handles
 {
-    std::vector<std::string> preloads{preload_of(GetParam())};
-    if (has_heap()) {
-        preloads.push_back(with_heap(GetParam()));
+protected:
+    // Without the heap and with it.
+    std::vector<ended_process> end_calls(const std::string& mode) const
+    {
+        std::vector<std::string> preloads{preload_of(GetParam())};
+        if (has_heap()) {
+            preloads.push_back(with_heap(GetParam()));
+        }
+        std::vector<ended_process> all;
+        for (const std::string& preload : preloads) {
+            all.push_back(run_program({own("mpi_end_calls"), mode},
+                                      {{"LD_PRELOAD", preload}, {"UCX_LAYOUT_MPI_ENGINE", "windows"}}));
+            EXPECT_EQ(all.back().status, 0) << all.back().output();
+            EXPECT_GT(reported(all.back().err, "messages"), 0u) << all.back().output();
+        }
+        return all;
     }
-    for (const std::string& preload : preloads) {
-        const auto ended = run_program({own("mpi_end_calls"), "freed"},
-                                       {{"LD_PRELOAD", preload}, {"UCX_LAYOUT_MPI_ENGINE", "windows"}});
-        EXPECT_EQ(ended.status, 0) << ended.output();
-        EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
+};
+
+TEST_P(mpi_end_calls, requests_that_are_freed_while_they_run_bring_the_right_bytes)
+{
+    for (const auto& ended : end_calls("freed")) {
         for (const char* const message : {"message 0: 0 wrong", "message 1: 0 wrong", "message 2: 0 wrong"}) {
             EXPECT_THAT(ended.out, HasSubstr(message)) << ended.err;
         }
     }
+}
+
+TEST_P(mpi_end_calls, a_freed_receive_gets_what_is_sent_while_mpi_ends)
+{
+    for (const char* const mode : {"late", "both"}) {
+        for (const auto& ended : end_calls(mode)) {
+            EXPECT_THAT(ended.out, HasSubstr("message 0: 0 wrong")) << mode << ended.err;
+        }
+    }
+}
+
+TEST_P(mpi_end_calls, freed_requests_that_nobody_matches_do_not_keep_mpi_from_ending)
+{
+    end_calls("unmatched");
 }
 
 // Runs mpi_long_calls, compares, and returns the reports.
@@ -1406,6 +1433,8 @@ INSTANTIATE_TEST_SUITE_P(, mpi_program, testing::ValuesIn(installed()),
 INSTANTIATE_TEST_SUITE_P(, mpi_started_later, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
 INSTANTIATE_TEST_SUITE_P(, mpi_by_its_handles, testing::ValuesIn(installed()),
+                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(, mpi_end_calls, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
 INSTANTIATE_TEST_SUITE_P(, mpi_long_messages, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
