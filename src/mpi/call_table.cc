@@ -199,6 +199,7 @@ void read_handles()
     read_handle(all.null_type, "ompi_mpi_datatype_null");
     read_handle(all.byte, "ompi_mpi_byte");
     read_handle(all.short_int, "ompi_mpi_short_int");
+    read_handle(all.fatal_errors, "ompi_mpi_errors_are_fatal");
     read_handle(all.null_message, "ompi_message_null");
     read_handle(all.no_proc_message, "ompi_message_no_proc");
     read_handle(all.no_op, "ompi_mpi_op_no_op");

@@ -31,6 +31,13 @@ UCXL_MPI_FAST int end_one(int count, MPI_Request* array, const int* index, Next*
     return requests::any() ? end_held(count, array, index, next, arguments...) : next(arguments...);
 }
 
+// Whether a call that fails like this says which requests have failed.
+bool names_requests(int result)
+{
+    int kind = MPI_SUCCESS;
+    return result == MPI_SUCCESS || (PMPI_Error_class(result, &kind) == MPI_SUCCESS && kind == MPI_ERR_IN_STATUS);
+}
+
 // What a call that names all requests, or some of them, got to write to.
 struct written {
     MPI_Status* statuses;
@@ -49,10 +56,12 @@ template <typename Call>
         into.statuses = own != nullptr ? own.get() : into.statuses;
     }
     const int result = call(into.statuses);
+    // Of arguments that are wrong MPI writes nothing.
+    const int number = into.number == nullptr ? count : names_requests(result) ? std::max(*into.number, 0) : 0;
     ending.settle({.of_call  = result,
                    .statuses = into.statuses == MPI_STATUSES_IGNORE ? nullptr : into.statuses,
                    .indices  = into.indices,
-                   .number   = into.number == nullptr ? count : std::max(*into.number, 0)});
+                   .number   = number});
     return result;
 }
 

@@ -156,6 +156,9 @@ bool replace_result(operation_side<Result>& result, bool is_reduced, MPI_Win win
 {
     if constexpr (!std::is_same_v<Result, no_side>) {
         if (auto side = result.take_unless_exposed(is_reduced, win)) {
+            if (!errors_are_fatal(&PMPI_Win_get_errhandler, win)) {
+                side->pack_updated();
+            }
             moved.set_result(std::move(*side));
             return true;
         }

@@ -20,8 +20,9 @@ using namespace ucxl::mpi;
 class held_partitions final : public held
 {
 public:
-    held_partitions(packed_side&& side, int number, MPI_Count count, direction way)
-        : _side(std::move(side)), _count(count), _way(way), _has_arrived(static_cast<std::size_t>(number), true)
+    held_partitions(packed_side&& side, int number, MPI_Count count, direction way, bool may_fail)
+        : _side(std::move(side)), _count(count), _way(way), _may_fail(may_fail),
+          _has_arrived(static_cast<std::size_t>(number), true)
     {
         is_persistent = true;
     }
@@ -29,6 +30,9 @@ public:
     const packed_side& side() const { return _side; }
     void begin() override
     {
+        if (_may_fail) {
+            _side.pack_updated();
+        }
         const std::lock_guard guard(_lock);
         _has_arrived.assign(_has_arrived.size(), false);
     }
@@ -73,6 +77,7 @@ private:
     packed_side _side;
     const MPI_Count _count; // elements of one partition
     const direction _way;
+    const bool _may_fail; // and the program goes on then
     std::mutex _lock;
     std::vector<bool> _has_arrived; // all of them before the first start
 };
@@ -86,7 +91,8 @@ int start(Next* next, Buffer buffer, int number, MPI_Count count, MPI_Datatype t
         find_used(type, starts_of_persistent * number * count) != nullptr) [[unlikely]] {
         try {
             if (auto side = packed_side::of(buffer, number * count, type, way)) {
-                things = std::make_unique<held_partitions>(std::move(*side), number, count, way);
+                things = std::make_unique<held_partitions>(std::move(*side), number, count, way,
+                                                           !errors_are_fatal(&PMPI_Comm_get_errhandler, comm));
             }
         } catch (const std::bad_alloc&) {
             things.reset();

@@ -132,6 +132,12 @@ public:
             _side->pack_if_readable();
         }
     }
+    void pack_updated() const
+    {
+        if (_is_received) {
+            _side->pack_updated();
+        }
+    }
     void unpack() const
     {
         if (_is_received) {

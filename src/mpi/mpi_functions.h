@@ -109,15 +109,15 @@
 
 // Only called.
 #define UCXL_FOR_EACH_MPI_QUERY(DO)                                                                                    \
-    DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_group) DO(Comm_rank)            \
-    DO(Comm_remote_size) DO(Comm_set_attr) DO(Comm_size) DO(Comm_test_inter) DO(Dist_graph_neighbors)                  \
-    DO(Dist_graph_neighbors_count) DO(Error_class) DO(Finalized) DO(Get_library_version) DO(Graph_neighbors)           \
-    DO(Graph_neighbors_count) DO(Group_free) DO(Group_translate_ranks) DO(Initialized) DO(Query_thread)                \
-    DO(T_cvar_get_index) DO(T_cvar_handle_alloc) DO(T_cvar_handle_free) DO(T_cvar_read) DO(T_finalize)                 \
-    DO(T_init_thread) DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval)                  \
-    DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x) DO(Type_get_name)           \
-    DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector) DO(Win_create_keyval)                 \
-    DO(Win_free_keyval) DO(Win_get_attr) DO(Win_set_attr)                                                              \
+    DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_get_errhandler) DO(Comm_group)  \
+    DO(Comm_rank) DO(Comm_remote_size) DO(Comm_set_attr) DO(Comm_set_errhandler) DO(Comm_size) DO(Comm_test_inter)     \
+    DO(Dist_graph_neighbors) DO(Dist_graph_neighbors_count) DO(Errhandler_free) DO(Error_class) DO(Finalized)          \
+    DO(Get_library_version) DO(Graph_neighbors) DO(Graph_neighbors_count) DO(Group_free) DO(Group_translate_ranks)     \
+    DO(Initialized) DO(Query_thread) DO(T_cvar_get_index) DO(T_cvar_handle_alloc) DO(T_cvar_handle_free)               \
+    DO(T_cvar_read) DO(T_finalize) DO(T_init_thread) DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray)          \
+    DO(Type_create_keyval) DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x)      \
+    DO(Type_get_name) DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector)                     \
+    DO(Win_create_keyval) DO(Win_free_keyval) DO(Win_get_attr) DO(Win_get_errhandler) DO(Win_set_attr)                 \
     UCXL_QUERIES_WITH_LARGE_COUNTS(DO) UCXL_QUERIES_OF_ABI(DO)
 // clang-format on
 
@@ -152,6 +152,7 @@ std::tuple_element_t<index, std::tuple<Parameters...>> parameter(int (*function)
 struct openmpi_handles {
     MPI_Comm null_comm = nullptr, self = nullptr, world = nullptr;
     MPI_Datatype null_type = nullptr, byte = nullptr, short_int = nullptr;
+    MPI_Errhandler fatal_errors = nullptr;
     MPI_Message null_message = nullptr, no_proc_message = nullptr;
     MPI_Op no_op             = nullptr;
     MPI_Request null_request = nullptr;
@@ -170,6 +171,7 @@ extern openmpi_handles handles_below;
 #undef MPI_COMM_SELF
 #undef MPI_COMM_WORLD
 #undef MPI_DATATYPE_NULL
+#undef MPI_ERRORS_ARE_FATAL
 #undef MPI_MESSAGE_NO_PROC
 #undef MPI_MESSAGE_NULL
 #undef MPI_NO_OP
@@ -182,6 +184,7 @@ extern openmpi_handles handles_below;
 #define MPI_COMM_SELF (ucxl::mpi::handles_below.self)
 #define MPI_COMM_WORLD (ucxl::mpi::handles_below.world)
 #define MPI_DATATYPE_NULL (ucxl::mpi::handles_below.null_type)
+#define MPI_ERRORS_ARE_FATAL (ucxl::mpi::handles_below.fatal_errors)
 #define MPI_MESSAGE_NO_PROC (ucxl::mpi::handles_below.no_proc_message)
 #define MPI_MESSAGE_NULL (ucxl::mpi::handles_below.null_message)
 #define MPI_NO_OP (ucxl::mpi::handles_below.no_op)

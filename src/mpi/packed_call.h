@@ -49,6 +49,10 @@ public:
     {
         from.pack();
         into.pack();
+        if (may_fail) {
+            from.pack_updated();
+            into.pack_updated();
+        }
         own.copy();
     }
     // MPICH copies some of what this process sends to itself already when a persistent request is made. The program may
@@ -68,6 +72,8 @@ public:
     packed<Sent> from;
     packed<Received> into;
     own_part own;
+    // If it fails, or gets less than it asks for, the program goes on, and not all calls say so.
+    bool may_fail = false;
 };
 
 template <typename Next, typename Sent, typename Received, typename Tail, typename Take>
@@ -92,6 +98,7 @@ template <typename Next, typename Sent, typename Received, typename Tail, typena
 int call_sides(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
 {
     const auto end_of_call = std::tuple_cat(tail, form.arguments());
+    const MPI_Comm comm    = std::get<std::tuple_size_v<Tail> - 1>(tail);
     using sides            = held_sides<Sent, Received>;
     std::unique_ptr<sides> things(new (std::nothrow) sides(sent, received));
     if (things != nullptr) {
@@ -103,6 +110,7 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
         return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), end_of_call));
     }
     things->is_persistent = Form::is_persistent;
+    things->may_fail      = things->must_end() && !errors_are_fatal(&PMPI_Comm_get_errhandler, comm);
     if (!Form::is_persistent) {
         things->begin();
     } else if (implementation_below() == implementation::mpich) {
@@ -117,7 +125,7 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
 }
 
 // `take` chooses the sides that are packed, and whether MPI copies what the process sends to itself. `tail` are the
-// arguments after the sides.
+// arguments after the sides, the last of which is the communicator.
 template <typename Next, typename Sent, typename Received, typename Tail, typename Form, typename Take>
 int call_packed(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
 {

@@ -184,6 +184,15 @@ void packed_side::pack() const
     }
 }
 
+void packed_side::pack_updated() const
+{
+    for (const block& each : _blocks) {
+        if (each.use == usage::updates) {
+            gather(each, 0, each.length(), _memory.get() + each.offset);
+        }
+    }
+}
+
 namespace
 {
 

@@ -67,6 +67,8 @@ public:
     void unpack() const;
     // Of those blocks of which all bytes can be read.
     void pack_if_readable() const;
+    // Of those that MPI only updates: unpacking them changes nothing where nothing arrives.
+    void pack_updated() const;
     // The same of elements of one block.
     void pack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
     void unpack_some(std::size_t index, MPI_Count first, MPI_Count count) const;

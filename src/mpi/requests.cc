@@ -381,7 +381,7 @@ void ending_requests::take() noexcept
     }
 }
 
-bool end_results::has_failed(std::ptrdiff_t index) const noexcept
+bool end_results::has_failed(std::ptrdiff_t index, bool is_gone) const noexcept
 {
     if (of_call == MPI_SUCCESS) {
         return false;
@@ -393,7 +393,7 @@ bool end_results::has_failed(std::ptrdiff_t index) const noexcept
     const bool are_known =
         statuses != nullptr && PMPI_Error_class(of_call, &kind) == MPI_SUCCESS && kind == MPI_ERR_IN_STATUS;
     if (!is_named || !are_known) {
-        return is_named;
+        return is_named || is_gone;
     }
     return statuses[indices == nullptr ? index : found - named.begin()].MPI_ERROR != MPI_SUCCESS;
 }
@@ -415,7 +415,7 @@ void ending_requests::put_back(const end_results& results) noexcept
         if (*things->_place == things->_request) { // still running
             requests::insert(things.release());
         } else {
-            requests::end(*things, results.has_failed(things->_place - _array));
+            requests::end(*things, results.has_failed(things->_place - _array, true));
         }
     }
 }
@@ -442,7 +442,7 @@ void ending_requests::end_persistent(const end_results& results) noexcept
         if (const held_ptr ended = requests::leave_asked(things)) {
             requests::end(*ended, true);
         } else if (things._is_running && things.must_end() && requests::has_ended(things._request)) {
-            requests::end(things, results.has_failed(place - _array));
+            requests::end(things, results.has_failed(place - _array, false));
         }
     }
 }

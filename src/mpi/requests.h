@@ -118,7 +118,8 @@ struct end_results {
     const int* indices         = nullptr; // of the requests that it names; null: it names all, in their order
     int number                 = 1;       // of those that it names, where there are indices
 
-    bool has_failed(std::ptrdiff_t index) const noexcept;
+    // Of one that stays, or that the call has ended. Open MPI ends all that failed, and may name one of them only.
+    bool has_failed(std::ptrdiff_t index, bool is_gone) const noexcept;
 };
 
 // The things of some requests, during a call that may end them.

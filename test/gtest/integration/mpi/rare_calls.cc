@@ -5,6 +5,7 @@
 //        places: messages of one datatype from the heap, from more other buffers than there are windows, and then long
 //                messages from the heap again
 //        failed: collective calls whose requests end with an error; memory holds what it held, or what was sent
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -90,27 +91,86 @@ long use_all_windows()
 
 constexpr int blocks = 1 << 18; // so long that nothing arrives of a message that is too long
 
-// Each process receives as many elements as it sends from each.
-int gather(int elements, int first_value, MPI_Datatype type, MPI_Comm comm, bool is_persistent,
-           std::vector<int>& received)
+enum class way_to_end { wait, get_status, wait_any, test_some };
+
+// Each process receives as many elements as it sends from each. What it sends is in pages that end with this.
+struct gathering {
+    std::size_t length; // numbers that are sent
+    int* sent;
+    std::vector<int> received;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    gathering(int elements, int first_value, MPI_Datatype type, MPI_Comm comm, bool is_persistent)
+        : length(static_cast<std::size_t>(elements) * 2 * blocks),
+          sent(static_cast<int*>(mmap(nullptr, length * sizeof(int), PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+          received(2 * length, -1)
+    {
+        for (std::size_t i = 0; i < length; ++i) {
+            sent[i] = first_value + static_cast<int>(i);
+        }
+        if (is_persistent) {
+            MPI_Allgather_init(sent, elements, type, received.data(), elements, type, comm, MPI_INFO_NULL, &request);
+            MPI_Start(&request);
+        } else {
+            MPI_Iallgather(sent, elements, type, received.data(), elements, type, comm, &request);
+        }
+    }
+    gathering(const gathering&)            = delete;
+    gathering& operator=(const gathering&) = delete;
+    ~gathering()
+    {
+        if (request != MPI_REQUEST_NULL) { // Open MPI frees one that failed
+            MPI_Request_free(&request);
+        }
+        munmap(sent, length * sizeof(int));
+    }
+
+    long values_of_earlier_calls(int first_value) const
+    {
+        return std::ranges::count_if(received, [=](int each) { return each != -1 && each < first_value; });
+    }
+};
+
+// So that requests end, or fail, unseen.
+void let_mpi_work()
 {
-    std::vector<int> sent(static_cast<std::size_t>(elements) * 2 * blocks);
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-        sent[i] = first_value + static_cast<int>(i);
+    int flag = 0;
+    for (const double end = MPI_Wtime() + 0.3; MPI_Wtime() < end;) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     }
-    received.assign(2 * sent.size(), -1);
-    MPI_Request request;
-    if (is_persistent) {
-        MPI_Allgather_init(sent.data(), elements, type, received.data(), elements, type, comm, MPI_INFO_NULL, &request);
-        MPI_Start(&request);
-    } else {
-        MPI_Iallgather(sent.data(), elements, type, received.data(), elements, type, comm, &request);
+}
+
+int end(gathering& ended, way_to_end way)
+{
+    int result = MPI_SUCCESS, flag = 0, number = 0, index = 0;
+    switch (way) {
+    case way_to_end::wait:
+        break;
+    case way_to_end::get_status:
+        while (flag == 0) {
+            MPI_Request_get_status(ended.request, &flag, MPI_STATUS_IGNORE);
+        }
+        break;
+    case way_to_end::wait_any: { // it names another one
+        int one = 1, two = 0;
+        MPI_Request both[2] = {MPI_REQUEST_NULL, ended.request}, received;
+        MPI_Irecv(&two, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &received);
+        MPI_Isend(&one, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &both[0]);
+        MPI_Wait(&received, MPI_STATUS_IGNORE);
+        let_mpi_work();
+        result        = MPI_Waitany(2, both, &index, MPI_STATUS_IGNORE);
+        ended.request = both[1];
+        break;
     }
-    const int result = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (is_persistent && request != MPI_REQUEST_NULL && result == MPI_SUCCESS) { // Open MPI frees one that failed
-        MPI_Request_free(&request);
+    case way_to_end::test_some:
+        while (number == 0) {
+            result = MPI_Testsome(1, &ended.request, &number, &index, MPI_STATUSES_IGNORE);
+        }
+        break;
     }
-    return result;
+    const int last = MPI_Wait(&ended.request, MPI_STATUS_IGNORE);
+    return result == MPI_SUCCESS ? last : result;
 }
 
 // MPI may give them the handle of a request that failed.
@@ -125,27 +185,54 @@ void start_others()
     }
 }
 
-// One process sends more than the other one has room for. Before, memory of the library held something else.
-long gather_too_much(MPI_Datatype type, bool is_persistent)
+MPI_Comm communicator_that_returns_errors()
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    std::vector<int> received;
+    return comm;
+}
+
+// One process sends more than the other one has room for. Before, memory of the library held something else.
+long gather_too_much(MPI_Datatype type, bool is_persistent, way_to_end way)
+{
+    constexpr int earlier = 1000000, last = 5000000;
+    const MPI_Comm comm = communicator_that_returns_errors();
     for (int round = 0; round < 3; ++round) {
-        gather(1, 1000000, type, comm, is_persistent, received);
+        gathering right(1, earlier, type, comm, is_persistent);
+        end(right, way_to_end::wait);
     }
-    const int result = gather(rank == 0 ? 2 : 1, 5000000, type, comm, is_persistent, received);
-    if (result == MPI_SUCCESS) {
-        return 0;
-    }
-    std::printf("failed%s\n", is_persistent ? " persistent" : "");
-    start_others(); // what was sent is gone
     long wrong = 0;
-    for (const int each : received) {
-        wrong += each != -1 && each < 5000000 ? 1 : 0;
+    {
+        gathering failing(rank == 0 ? 2 : 1, last, type, comm, is_persistent);
+        if (end(failing, way) != MPI_SUCCESS) {
+            std::printf("failed%s\n", is_persistent ? " persistent" : "");
+        }
+        wrong = failing.values_of_earlier_calls(last);
     }
+    start_others(); // what was sent is gone
     return wrong;
+}
+
+// Open MPI frees both when it names one of them.
+long gather_too_much_twice(MPI_Datatype type)
+{
+    constexpr int earlier = 1000000, last = 5000000;
+    const MPI_Comm comms[2] = {communicator_that_returns_errors(), communicator_that_returns_errors()};
+    for (int round = 0; round < 3; ++round) {
+        gathering one(1, earlier, type, comms[0], false), two(1, earlier, type, comms[1], false);
+        end(one, way_to_end::wait);
+        end(two, way_to_end::wait);
+    }
+    const int elements = rank == 0 ? 2 : 1;
+    gathering one(elements, last, type, comms[0], false), two(elements, last, type, comms[1], false);
+    let_mpi_work();
+    MPI_Request both[2] = {one.request, two.request};
+    int index           = 0;
+    MPI_Waitany(2, both, &index, MPI_STATUS_IGNORE);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    one.request = two.request = MPI_REQUEST_NULL;
+    return one.values_of_earlier_calls(last) + two.values_of_earlier_calls(last);
 }
 
 } // namespace
@@ -163,7 +250,13 @@ int main(int argc, char** argv)
         wrong = use_all_windows();
     } else if (mode == "failed") {
         const MPI_Datatype type = every_second(blocks, 1);
-        wrong                   = gather_too_much(type, false) + gather_too_much(type, true);
+        for (const bool is_persistent : {false, true}) {
+            for (const auto way :
+                 {way_to_end::wait, way_to_end::get_status, way_to_end::wait_any, way_to_end::test_some}) {
+                wrong += gather_too_much(type, is_persistent, way);
+            }
+        }
+        wrong += gather_too_much_twice(type);
     }
     std::printf("%ld wrong\n", wrong);
     MPI_Finalize();

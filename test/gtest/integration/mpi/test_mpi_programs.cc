@@ -1207,7 +1207,7 @@ TEST_P(mpi_by_its_handles, empty_blocks_need_no_datatypes)
     EXPECT_THAT(ended.out, HasSubstr("0 wrong\n"));
 }
 
-// Packed bytes of a call that failed are of nobody knows what.
+// Nobody knows what arrived for a call that failed, and not all calls say that it has.
 TEST_P(mpi_by_its_handles, collective_calls_that_fail_write_no_bytes_of_other_calls)
 {
     const auto ended = run_program({own("mpi_rare_calls"), "failed"});
