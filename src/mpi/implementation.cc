@@ -119,31 +119,34 @@ handle_range segment_with(std::uintptr_t variable) noexcept
     return found;
 }
 
+// Variables of Open MPI of which a program may have copies: its own datatypes, and what nearly every program refers to.
+constexpr const char* variables_of_programs[] = {
+    "ompi_mpi_datatype_null", "ompi_mpi_packed", "ompi_mpi_char", "ompi_mpi_signed_char", "ompi_mpi_unsigned_char",
+    "ompi_mpi_wchar", "ompi_mpi_short", "ompi_mpi_unsigned_short", "ompi_mpi_int", "ompi_mpi_unsigned", "ompi_mpi_long",
+    "ompi_mpi_unsigned_long", "ompi_mpi_long_long_int", "ompi_mpi_unsigned_long_long", "ompi_mpi_float",
+    "ompi_mpi_double", "ompi_mpi_long_double", "ompi_mpi_c_bool", "ompi_mpi_int8_t", "ompi_mpi_int16_t",
+    "ompi_mpi_int32_t", "ompi_mpi_int64_t", "ompi_mpi_uint8_t", "ompi_mpi_uint16_t", "ompi_mpi_uint32_t",
+    "ompi_mpi_uint64_t", "ompi_mpi_aint", "ompi_mpi_count", "ompi_mpi_offset", "ompi_mpi_c_complex",
+    "ompi_mpi_c_float_complex", "ompi_mpi_c_double_complex", "ompi_mpi_c_long_double_complex", "ompi_mpi_cxx_bool",
+    "ompi_mpi_cxx_cplex", "ompi_mpi_cxx_dblcplex", "ompi_mpi_cxx_ldblcplex", "ompi_mpi_float_int",
+    "ompi_mpi_double_int", "ompi_mpi_longdbl_int", "ompi_mpi_long_int", "ompi_mpi_short_int", "ompi_mpi_2int",
+    "ompi_mpi_character", "ompi_mpi_logical", "ompi_mpi_integer", "ompi_mpi_real", "ompi_mpi_dblprec", "ompi_mpi_cplex",
+    "ompi_mpi_dblcplex", "ompi_mpi_comm_world"};
+
 // Addresses of variables of the library, or of the program: the linker moves there those that the program refers to.
 handle_ranges own_type_handles() noexcept
 {
-    const handle_range of_bytes = segment_with(number_of(MPI_BYTE));
-    for (const char* const each : {"ompi_mpi_datatype_null", "ompi_mpi_packed",
-                                   "ompi_mpi_char",          "ompi_mpi_signed_char",
-                                   "ompi_mpi_unsigned_char", "ompi_mpi_wchar",
-                                   "ompi_mpi_short",         "ompi_mpi_unsigned_short",
-                                   "ompi_mpi_int",           "ompi_mpi_unsigned",
-                                   "ompi_mpi_long",          "ompi_mpi_unsigned_long",
-                                   "ompi_mpi_long_long_int", "ompi_mpi_unsigned_long_long",
-                                   "ompi_mpi_float",         "ompi_mpi_double",
-                                   "ompi_mpi_long_double",   "ompi_mpi_c_bool",
-                                   "ompi_mpi_int8_t",        "ompi_mpi_int16_t",
-                                   "ompi_mpi_int32_t",       "ompi_mpi_int64_t",
-                                   "ompi_mpi_uint8_t",       "ompi_mpi_uint16_t",
-                                   "ompi_mpi_uint32_t",      "ompi_mpi_uint64_t",
-                                   "ompi_mpi_aint",          "ompi_mpi_count",
-                                   "ompi_mpi_offset"}) {
-        const auto handle = reinterpret_cast<std::uintptr_t>(symbol_of_mpi(each));
-        if (handle != 0 && !of_bytes.has(handle)) {
-            return {of_bytes, segment_with(handle)};
+    static const handle_ranges found = [] -> handle_ranges {
+        const handle_range of_bytes = segment_with(number_of(MPI_BYTE));
+        for (const char* const each : variables_of_programs) {
+            const auto variable = reinterpret_cast<std::uintptr_t>(symbol_of_mpi(each));
+            if (variable != 0 && !of_bytes.has(variable)) {
+                return {of_bytes, segment_with(variable)};
+            }
         }
-    }
-    return {of_bytes, of_bytes};
+        return {of_bytes, of_bytes};
+    }();
+    return found;
 }
 #else
 // Numbers of which the first bits tell the kind: derived datatypes have the first one.
@@ -157,7 +160,7 @@ handle_ranges own_type_handles() noexcept
 #ifdef OPEN_MPI
 bool is_own_number(MPI_Datatype type) noexcept
 {
-    static const handle_ranges own = own_type_handles();
+    const handle_ranges own = own_type_handles();
     return (own[0].has(number_of(type)) || own[1].has(number_of(type))) && type != MPI_DATATYPE_NULL;
 }
 #else

@@ -1,11 +1,19 @@
-// A program that refers to no datatype of MPI but MPI_DOUBLE, of which the linker of some systems then makes a copy in
-// the program. It sends long messages of doubles.
+// A program that refers to one datatype of MPI only, of which the linker of some systems then makes a copy in the
+// program. It sends long messages of doubles, or of complex numbers.
 //
-// usage: mpirun -n 2 mpi_one_type_calls_MPI
+// usage: mpirun -n 2 mpi_one_type_calls_MPI, mpi_one_complex_type_calls_MPI
 #include <cstdio>
 #include <vector>
 
 #include <mpi.h>
+
+#ifdef OF_COMPLEX_NUMBERS
+#define ONLY_TYPE MPI_C_DOUBLE_COMPLEX
+constexpr int parts = 2; // of a number
+#else
+#define ONLY_TYPE MPI_DOUBLE
+constexpr int parts = 1;
+#endif
 
 int main(int argc, char** argv)
 {
@@ -20,10 +28,10 @@ int main(int argc, char** argv)
             numbers[static_cast<std::size_t>(i)] = rank == 0 ? i + tag : -1;
         }
         if (rank == 0) {
-            MPI_Send(numbers.data(), length, MPI_DOUBLE, 1, tag, MPI_COMM_WORLD);
+            MPI_Send(numbers.data(), length / parts, ONLY_TYPE, 1, tag, MPI_COMM_WORLD);
             continue;
         }
-        MPI_Recv(numbers.data(), length, MPI_DOUBLE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(numbers.data(), length / parts, ONLY_TYPE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 0; i < length; ++i) {
             wrong += numbers[static_cast<std::size_t>(i)] != i + tag ? 1 : 0;
         }
