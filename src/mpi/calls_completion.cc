@@ -71,6 +71,54 @@ UCXL_MPI_FAST int end_several(int count, MPI_Request* array, written into, Call 
     return requests::any() ? end_several_held(count, array, into, call) : call(into.statuses);
 }
 
+int wait_for_all(int count, MPI_Request array[], MPI_Status statuses[])
+{
+    return end_several(count, array, {statuses}, [=](MPI_Status* all) { return next_MPI_Waitall(count, array, all); });
+}
+
+// A thread that asks about some of the requests may not get on to do what others of them wait for. So this waits for
+// the former first, each by itself, and puts together what MPI would have said of all.
+[[gnu::noinline]] int wait_for_asked_first(int count, MPI_Request array[], MPI_Status statuses[])
+{
+    struct waited {
+        int index;
+        MPI_Status status;
+    };
+    const auto number_of_asked = std::count_if(array, array + count, requests::may_be_asked);
+    const std::unique_ptr<waited[]> all(new (std::nothrow) waited[static_cast<std::size_t>(number_of_asked)]);
+    if (number_of_asked == 0 || all == nullptr) {
+        return wait_for_all(count, array, statuses);
+    }
+    waited* end     = all.get();
+    bool has_failed = false;
+    for (int i = 0; i < count && end != all.get() + number_of_asked; ++i) {
+        if (requests::may_be_asked(array[i])) {
+            ending_requests ending(1, &array[i]);
+            const int own = PMPI_Wait(&array[i], &end->status);
+            ending.settle({.of_call = own});
+            end->index            = i;
+            end->status.MPI_ERROR = own;
+            has_failed            = has_failed || own != MPI_SUCCESS;
+            ++end;
+        }
+    }
+    const int result = wait_for_all(count, array, statuses);
+    if (statuses != MPI_STATUSES_IGNORE && statuses != nullptr) {
+        // Without an error MPI leaves that field alone.
+        for (int i = 0; i < count && has_failed && result == MPI_SUCCESS; ++i) {
+            statuses[i].MPI_ERROR = MPI_SUCCESS;
+        }
+        std::for_each(all.get(), end, [&](waited& each) {
+            MPI_Status& status = statuses[each.index];
+            if (!has_failed && result == MPI_SUCCESS) {
+                each.status.MPI_ERROR = status.MPI_ERROR;
+            }
+            status = each.status;
+        });
+    }
+    return result == MPI_SUCCESS && has_failed ? MPI_ERR_IN_STATUS : result;
+}
+
 } // namespace
 
 UCXL_MPI_CALL own_MPI_Wait(MPI_Request* request, MPI_Status* status)
@@ -80,10 +128,8 @@ UCXL_MPI_CALL own_MPI_Wait(MPI_Request* request, MPI_Status* status)
 
 UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
 {
-    const int earlier = operations::any() && count > 1 ? requests::wait_for_asked(count, array) : MPI_SUCCESS;
-    const int result =
-        end_several(count, array, {statuses}, [=](MPI_Status* all) { return next_MPI_Waitall(count, array, all); });
-    return result == MPI_SUCCESS ? earlier : result;
+    return operations::any() && count > 1 && array != nullptr ? wait_for_asked_first(count, array, statuses)
+                                                              : wait_for_all(count, array, statuses);
 }
 
 UCXL_MPI_CALL own_MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)

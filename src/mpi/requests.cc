@@ -163,19 +163,10 @@ bool requests::is_over(MPI_Request request, const bool& is_in_call) noexcept
     return is_there && has_ended(request);
 }
 
-int requests::wait_for_asked(int count, MPI_Request* array) noexcept
+bool requests::may_be_asked(MPI_Request request) noexcept
 {
-    int result = MPI_SUCCESS;
-    for (MPI_Request& each : std::span(array, static_cast<std::size_t>(std::max(count, 0)))) {
-        held* const things = each == MPI_REQUEST_NULL ? nullptr : find(each);
-        if (things != nullptr && things->in_call() != nullptr) {
-            ending_requests ending(1, &each);
-            const int own = PMPI_Wait(&each, MPI_STATUS_IGNORE);
-            ending.settle({.of_call = own});
-            result = result == MPI_SUCCESS ? own : result;
-        }
-    }
-    return result;
+    held* const things = request == MPI_REQUEST_NULL ? nullptr : find(request);
+    return things != nullptr && things->in_call() != nullptr;
 }
 
 void requests::begin(int count, const MPI_Request* array) noexcept

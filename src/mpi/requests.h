@@ -77,9 +77,8 @@ public:
     static void cancel_begin(int count, const MPI_Request* array) noexcept;
     // Whether it has ended, when no thread is in a call about it any more. If one ended it, its things have ended, too.
     static bool is_over(MPI_Request request, const bool& is_in_call) noexcept;
-    // Waits for those of the requests that is_over() may be asked about: a thread that asks may not get on to do what
-    // others of the requests wait for.
-    static int wait_for_asked(int count, MPI_Request* array) noexcept;
+    // Whether another thread may ask is_over() about it.
+    static bool may_be_asked(MPI_Request request) noexcept;
     // MPI said that the request has ended, but keeps it.
     static void note_end(MPI_Request request) noexcept;
     // What the program calls to free a request that may hold something, with MPI's function.
