@@ -229,7 +229,7 @@ UCXL_MPI_CALL own_MPI_Startall(int count, MPI_Request array[])
 
 UCXL_MPI_CALL own_MPI_Request_free(MPI_Request* request)
 {
-    return requests::any() && request != nullptr && *request != MPI_REQUEST_NULL
+    return (requests::any() || requests::has_freed()) && request != nullptr && *request != MPI_REQUEST_NULL
                ? requests::free(request, next_MPI_Request_free)
                : next_MPI_Request_free(request);
 }

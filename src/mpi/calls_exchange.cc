@@ -99,7 +99,7 @@ template <typename Next, typename Count>
                                            received_side<Count> received, partner from, MPI_Comm comm,
                                            MPI_Request* request)
 {
-    return start_on(taken.borrow(sent, received, comm), request, [&](const held_windows& windows) {
+    return start_on(taken.borrow(sent, received, comm), false, request, [&](const held_windows& windows) {
         auto arguments = std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(request));
         if (!windows[0]) {
             return std::apply(next, arguments);

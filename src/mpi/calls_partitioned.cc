@@ -24,7 +24,7 @@ public:
         : _side(std::move(side)), _count(count), _way(way), _may_fail(may_fail),
           _has_arrived(static_cast<std::size_t>(number), true)
     {
-        is_persistent = true;
+        is_persistent = is_message = true;
     }
 
     const packed_side& side() const { return _side; }

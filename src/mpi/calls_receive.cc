@@ -40,7 +40,7 @@ template <typename Next, typename Count>
     const auto call = [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
     };
-    return start_on({side.borrow(comm, direction::receive)}, request, call);
+    return start_on({side.borrow(comm, direction::receive)}, true, request, call);
 }
 
 // Also the call that makes a persistent request.
@@ -113,9 +113,10 @@ int start_receive_matched(Next* next, void* buffer, Count count, MPI_Datatype ty
         return next(buffer, count, type, message, request);
     }
     const message_side side{buffer, count, type};
-    return start_on({known->borrow(buffer, count, direction::receive)}, request, [&](const held_windows& windows) {
+    const auto call = [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(message, request)));
-    });
+    };
+    return start_on({known->borrow(buffer, count, direction::receive)}, true, request, call);
 }
 
 } // namespace

@@ -34,7 +34,7 @@ template <typename Next, typename Count>
     if (destination == MPI_PROC_NULL) {
         return next(buffer, count, type, destination, tag, comm, request);
     }
-    return start_on({side.borrow(comm, direction::send)}, request, [&](const held_windows& windows) {
+    return start_on({side.borrow(comm, direction::send)}, true, request, [&](const held_windows& windows) {
         return std::apply(next,
                           std::tuple_cat(side.arguments(windows[0]), std::tuple(destination, tag, comm, request)));
     });
@@ -77,6 +77,7 @@ int start_send_buffered(Next* next, bool is_persistent, const void* buffer, Coun
         return next(buffer, count, type, destination, tag, comm, request);
     }
     things->is_persistent = is_persistent;
+    things->is_message    = true;
     if (!is_persistent) {
         things->begin();
     }

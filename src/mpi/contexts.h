@@ -41,7 +41,7 @@ public:
     // Before each message by windows: whether there may be one. After the first one MPI gets no endpoint to a process
     // without windows any more.
     static bool may_use_windows() noexcept;
-    // Before MPI ends while messages by windows still run: its UCX forgets where it has registered windows. Whoever uses
+    // Before MPI ends while messages by windows still run: its UCX forgets where it has registered windows. What uses
     // such a registration keeps it. A UCX with assertions would end the process if it found one in use at its own end.
     static void retire_windows() noexcept;
 };

@@ -1,5 +1,7 @@
 #include "requests.h"
 
+#include "implementation.h"
+#include "library.h"
 #include "settings.h"
 
 #include <algorithm>
@@ -43,9 +45,58 @@ request_table& table()
     return only;
 }
 
+#ifdef OPEN_MPI
+// Whoever asks for the status of a request does not hear of its errors.
+struct errors_set_aside {
+    errors_set_aside() {}
+};
+#else
+// MPICH calls the handlers of these communicators if it is asked for the status of a request that failed, and the usual
+// handler ends the job.
+class errors_set_aside
+{
+public:
+    errors_set_aside() : _guard(lock()), _is_needed(ends_job_when_asked())
+    {
+        for (std::size_t i = 0; i < _comms.size() && _is_needed; ++i) {
+            PMPI_Comm_get_errhandler(_comms[i], &_handlers[i]);
+            PMPI_Comm_set_errhandler(_comms[i], MPI_ERRORS_RETURN);
+        }
+    }
+    errors_set_aside(const errors_set_aside&)            = delete;
+    errors_set_aside& operator=(const errors_set_aside&) = delete;
+    ~errors_set_aside()
+    {
+        for (std::size_t i = 0; i < _comms.size() && _is_needed; ++i) {
+            PMPI_Comm_set_errhandler(_comms[i], _handlers[i]);
+            PMPI_Errhandler_free(&_handlers[i]);
+        }
+    }
+
+private:
+    static bool ends_job_when_asked()
+    {
+        return implementation_below() != implementation::openmpi && library::has_world();
+    }
+    // Another thread must not take what is set here for what the program has set. MPI may call the program meanwhile,
+    // which may come here again.
+    static std::recursive_mutex& lock()
+    {
+        static std::recursive_mutex& only = *new std::recursive_mutex;
+        return only;
+    }
+
+    const std::lock_guard<std::recursive_mutex> _guard;
+    const bool _is_needed;
+    const std::array<MPI_Comm, 2> _comms{MPI_COMM_WORLD, MPI_COMM_SELF};
+    std::array<MPI_Errhandler, 2> _handlers{};
+};
+#endif
+
 } // namespace
 
 constinit std::atomic<std::size_t> requests::_number{0};
+constinit std::atomic<bool> requests::_has_freed{false};
 
 // Under the lock.
 held* requests::remove(MPI_Request request) noexcept
@@ -98,6 +149,14 @@ bool requests::has_ended(MPI_Request request) noexcept
 {
     int has_ended = 0;
     return PMPI_Request_get_status(request, &has_ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && has_ended != 0;
+}
+
+bool requests::has_ended_unheard(MPI_Request request, bool& has_failed) noexcept
+{
+    const errors_set_aside quiet;
+    int has_ended = 0;
+    has_failed    = PMPI_Request_get_status(request, &has_ended, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    return has_failed || has_ended != 0;
 }
 
 void requests::end(held& things, bool has_failed) noexcept
@@ -214,6 +273,7 @@ void requests::keep_freed(held_ptr things) noexcept
     things->_next      = nullptr;
     *table().freed_end = things.get();
     table().freed_end  = &things.release()->_next;
+    _has_freed.store(true, std::memory_order_relaxed);
 }
 
 held_ptr requests::take_freed() noexcept
@@ -225,20 +285,21 @@ held_ptr requests::take_freed() noexcept
         table().freed = oldest->_next;
         if (table().freed == nullptr) {
             table().freed_end = &table().freed;
+            _has_freed.store(false, std::memory_order_relaxed);
         }
     }
     return oldest;
 }
 
-// False if it is still running. MPI says nothing of the errors of what the program has freed, so it is not asked by a
-// call that does.
+// False if it is still running.
 bool requests::end_freed(held& things) noexcept
 {
     MPI_Request request = things._request;
-    if (!has_ended(request)) {
+    bool has_failed     = false;
+    if (!has_ended_unheard(request, has_failed)) {
         return false;
     }
-    end(things);
+    end(things, has_failed);
     PMPI_Request_free(&request);
     return true;
 }
@@ -299,14 +360,18 @@ int requests::free(MPI_Request* request, int (*next)(MPI_Request*)) noexcept
     if (things == nullptr) {
         return next(request);
     }
-    if (!has_ended(*request)) {
+    bool has_failed       = false;
+    const bool is_running = !has_ended_unheard(*request, has_failed);
+    if (is_running && (things->is_message || implementation_below() != implementation::openmpi)) {
         keep_freed(std::move(things));
         *request = MPI_REQUEST_NULL;
         return MPI_SUCCESS;
     }
     const int result = next(request);
-    if (result == MPI_SUCCESS) {
-        end(*things);
+    if (result == MPI_SUCCESS && is_running) { // nobody says any more when it has ended
+        keep_until_end(std::move(things));
+    } else if (result == MPI_SUCCESS) {
+        end(*things, has_failed);
     } else {
         insert(things.release());
     }
@@ -326,6 +391,7 @@ bool requests::keep_all() noexcept
     };
     keep(table().freed);
     table().freed_end = &table().freed;
+    _has_freed.store(false, std::memory_order_relaxed);
     for (held*& chain : table().chains) {
         keep(chain);
     }

@@ -46,6 +46,8 @@ public:
 
     held_windows windows;
     bool is_persistent = false;
+    // Of one message. Open MPI refuses to free other requests while they run.
+    bool is_message = false;
 
 private:
     friend class requests;
@@ -68,6 +70,8 @@ public:
     // What a new request holds. One that is not persistent is running, or has ended.
     static void hold(MPI_Request request, held_ptr things) noexcept;
     static bool any() { return _number.load(std::memory_order_relaxed) > 0; }
+    // Whether the program has freed one that was running.
+    static bool has_freed() { return _has_freed.load(std::memory_order_relaxed); }
     static held_ptr take(MPI_Request request) noexcept;
     // Stays in the table. Null if the request holds nothing.
     static held* find(MPI_Request request) noexcept;
@@ -97,6 +101,8 @@ private:
     static held* remove(MPI_Request request) noexcept;
     static held* look_up(MPI_Request request) noexcept;
     static bool has_ended(MPI_Request request) noexcept;
+    // Of one that the program frees: MPI alone would not say that it failed.
+    static bool has_ended_unheard(MPI_Request request, bool& has_failed) noexcept;
     static void end(held& things, bool has_failed = false) noexcept;
     static void enter_call(held& things) noexcept;
     static void leave_call(held& things) noexcept;
@@ -108,6 +114,7 @@ private:
     static void end_some_freed() noexcept;
 
     static std::atomic<std::size_t> _number;
+    static std::atomic<bool> _has_freed;
 };
 
 // What a call that may end requests said of them.

@@ -42,7 +42,7 @@ inline void note_persistent(MPI_Datatype type, MPI_Count count)
 
 // `call` gets the windows, which are none if MPI shall work on the caller's buffers, and starts the request.
 template <typename Call>
-int start_on(held_windows&& windows, MPI_Request* request, Call call)
+int start_on(held_windows&& windows, bool is_message, MPI_Request* request, Call call)
 {
     held_ptr things(windows[0] || windows[1] ? new (std::nothrow) held : nullptr);
     if (things == nullptr) {
@@ -50,7 +50,8 @@ int start_on(held_windows&& windows, MPI_Request* request, Call call)
     }
     const int result = call(windows);
     if (result == MPI_SUCCESS) {
-        things->windows = std::move(windows);
+        things->windows    = std::move(windows);
+        things->is_message = is_message;
         requests::hold(*request, std::move(things));
     }
     return result;

@@ -2,13 +2,14 @@
 // MPI_Finalize. Each process prints "N wrong" for each of them. Or one that frees its requests while they are running,
 // and calls MPI_Finalize: the process that receives prints "N wrong" for each message.
 //
-// usage: mpirun -n 2 mpi_end_calls_MPI [session | freed | late | both | unmatched]
+// usage: mpirun -n 2 mpi_end_calls_MPI [session | freed | late | both | unmatched | truncated]
 //        session: it has a session before MPI_Init, which ends before MPI does
 //        freed: the second process receives what the first one has freed when that is in MPI_Finalize, and frees a
 //               receive that nobody sends to
 //        late: the first process frees a receive, and the second one sends to it when the first one is in MPI_Finalize
 //        both: the same with a send that is freed, too
 //        unmatched: the first process frees what the second one does not know of
+//        truncated: the first process frees a receive of less than the second one sends, and then another request
 #include <chrono>
 #include <cstdio>
 #include <mpi.h>
@@ -193,6 +194,28 @@ void free_unmatched(int rank)
     MPI_Finalize();
 }
 
+// MPI says nothing of the error.
+void free_truncated(int rank)
+{
+    static std::vector<int> buffer(2 * number * stride, rank);
+    const MPI_Datatype type = column();
+    MPI_Request request     = MPI_REQUEST_NULL;
+    if (rank == 0) {
+        MPI_Irecv(buffer.data(), 1, type, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+        MPI_Barrier(MPI_COMM_WORLD);
+        sleep_for_long();
+        MPI_Isend(buffer.data(), 1, type, 1, 1, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Send(buffer.data(), 2, type, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(buffer.data(), 1, type, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -219,6 +242,10 @@ int main(int argc, char** argv)
     }
     if (chosen == "unmatched") {
         free_unmatched(rank);
+        return 0;
+    }
+    if (chosen == "truncated") {
+        free_truncated(rank);
         return 0;
     }
     const MPI_Datatype own = numbers_every(stride);

@@ -1263,6 +1263,11 @@ TEST_P(mpi_end_calls, freed_requests_that_nobody_matches_do_not_keep_mpi_from_en
     end_calls("unmatched");
 }
 
+TEST_P(mpi_end_calls, a_freed_receive_that_fails_does_not_end_the_job)
+{
+    end_calls("truncated");
+}
+
 // Runs mpi_long_calls, compares, and returns the reports.
 class mpi_long_messages : public mpi_by_its_handles
 {
