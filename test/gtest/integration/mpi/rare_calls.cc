@@ -5,6 +5,7 @@
 //        places: messages of one datatype from the heap, from more other buffers than there are windows, and then long
 //                messages from the heap again
 //        failed: collective calls whose requests end with an error; memory holds what it held, or what was sent
+//        waitall: MPI_Waitall for a get and a message, after one for an array that is NULL
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -235,6 +236,39 @@ long gather_too_much_twice(MPI_Datatype type)
     return one.values_of_earlier_calls(last) + two.values_of_earlier_calls(last);
 }
 
+long wait_for_get_and_message(MPI_Datatype type)
+{
+    constexpr int tag = 5;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    std::vector<int> shown(blocks), received(2 * blocks, -1);
+    for (int i = 0; i < blocks; ++i) {
+        shown[i] = 1000000 * (rank + 1) + i;
+    }
+    MPI_Win win;
+    MPI_Win_create(shown.data(), blocks * MPI_Aint{sizeof(int)}, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    long wrong = 0;
+    for (int round = 0; round < 4; ++round) {
+        int got = -1;
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        std::memset(statuses, 0x5a, sizeof(statuses));
+        MPI_Rget(received.data(), 1, type, peer, 0, blocks, MPI_INT, win, &requests[0]);
+        MPI_Irecv(&got, 1, MPI_INT, peer, tag, MPI_COMM_WORLD, &requests[1]);
+        wrong += MPI_Waitall(2, nullptr, statuses) == MPI_SUCCESS ? 1 : 0;
+        MPI_Send(&rank, 1, MPI_INT, peer, tag, MPI_COMM_WORLD);
+        wrong += MPI_Waitall(2, requests, statuses) != MPI_SUCCESS ? 1 : 0;
+        wrong += statuses[1].MPI_SOURCE != peer || statuses[1].MPI_TAG != tag || got != peer ? 1 : 0;
+        for (int i = 0; i < blocks; ++i) {
+            wrong += received[2 * i] != 1000000 * (peer + 1) + i || received[2 * i + 1] != -1 ? 1 : 0;
+        }
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    return wrong;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -257,6 +291,8 @@ int main(int argc, char** argv)
             }
         }
         wrong += gather_too_much_twice(type);
+    } else if (mode == "waitall") {
+        wrong = wait_for_get_and_message(every_second(blocks, 1));
     }
     std::printf("%ld wrong\n", wrong);
     MPI_Finalize();

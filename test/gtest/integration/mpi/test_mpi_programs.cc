@@ -1218,6 +1218,15 @@ TEST_P(mpi_by_its_handles, collective_calls_that_fail_write_no_bytes_of_other_ca
     }
 }
 
+// Of these requests the library waits for some first.
+TEST_P(mpi_by_its_handles, a_wait_for_all_takes_requests_of_gets_and_refuses_no_array)
+{
+    const auto ended = run_program({own("mpi_rare_calls"), "waitall"});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n"));
+    EXPECT_GT(reported(ended.err, "copies"), 0u) << ended.output();
+}
+
 // MPI ends what they have freed when it ends itself, and needs the windows until then.
 class mpi_end_calls : public mpi_by_its_handles
 {
