@@ -103,8 +103,8 @@ struct gathering {
 
     gathering(int elements, int first_value, MPI_Datatype type, MPI_Comm comm, bool is_persistent)
         : length(static_cast<std::size_t>(elements) * 2 * blocks),
-          sent(static_cast<int*>(mmap(nullptr, length * sizeof(int), PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+          sent(static_cast<int*>(
+              mmap(nullptr, length * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
           received(2 * length, -1)
     {
         for (std::size_t i = 0; i < length; ++i) {

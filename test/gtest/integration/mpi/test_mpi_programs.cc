@@ -1324,8 +1324,8 @@ TEST_P(mpi_long_messages, of_a_program_that_uses_one_datatype_go_in_one_pass)
     if (!has_heap()) {
         GTEST_SKIP() << "the heap is not built";
     }
-    for (const auto& [program, type] : {std::pair{"mpi_one_type_calls", "MPI_DOUBLE"},
-                                        {"mpi_one_complex_type_calls", "MPI_C_DOUBLE_COMPLEX"}}) {
+    for (const auto& [program, type] :
+         {std::pair{"mpi_one_type_calls", "MPI_DOUBLE"}, {"mpi_one_complex_type_calls", "MPI_C_DOUBLE_COMPLEX"}}) {
         const auto ended = run(GetParam(), 2, GetParam().with_ucx, {own(program)},
                                {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
         EXPECT_EQ(ended.status, 0) << ended.output();
