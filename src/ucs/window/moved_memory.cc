@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <format>
 #include <fstream>
+#include <span>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -141,11 +143,12 @@ void copy_touched(std::byte* to, std::uintptr_t start, std::uintptr_t end, const
 }
 
 // Memory that nobody used yet, such as most of a large array, stays without pages.
-result<void> copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end)
+result<void> copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end,
+                           std::span<const mapped_range> ranges)
 {
     const owned_fd pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     std::uintptr_t start = first;
-    for (const mapped_range& range : mapped_ranges_of(0, {first, end}, false)) {
+    for (const mapped_range& range : ranges) {
         if (range.start > start) {
             break;
         }
@@ -188,7 +191,9 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
         static_cast<void>(fill_with_huge_pages(copy.start(), bytes)); // else small ones
     }
     auto* const place = reinterpret_cast<std::byte*>(first);
-    UCXL_TRY(copy_existing(copy.start(), first, end));
+    // Nothing is allocated or freed from the copy on until the file is there: it may be in these very pages.
+    const auto ranges = mapped_ranges_of(0, {first, end}, false);
+    UCXL_TRY(copy_existing(copy.start(), first, end, ranges));
     // By the C library, so that UCX and others that watch it forget what they know of these addresses.
     if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), static_cast<off_t>(offset)) ==
         MAP_FAILED) {
@@ -202,16 +207,45 @@ namespace
 
 constexpr int privately = MAP_PRIVATE | MAP_FIXED;
 
+// What the memory holds, at the same offset of a file of its own. By system calls alone, as in make_private_in_child().
+owned_fd copy_to_file(const std::byte* start, std::uint64_t length, std::uint64_t offset)
+{
+    owned_fd file(static_cast<int>(syscall(SYS_memfd_create, "ucx_layout", MFD_CLOEXEC)));
+    for (std::uint64_t done = 0; file && done < length;) {
+        const long count = syscall(SYS_pwrite64, file.get(), start + done, length - done, offset + done);
+        if (count > 0) {
+            done += static_cast<std::uint64_t>(count);
+        } else if (count == 0 || errno != EINTR) {
+            return {};
+        }
+    }
+    return file;
+}
+
+// Calls map(fd) with the file, or with a copy of it.
+template <typename Map>
+void map_privately(const std::byte* start, std::uint64_t length, int fd, std::uint64_t offset, Map map)
+{
+    if (fd >= 0) {
+        map(fd);
+    } else if (const owned_fd copy = copy_to_file(start, length, offset)) {
+        map(copy.get());
+    }
+}
+
 } // namespace
 
 void make_private(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept
 {
-    mmap(start, length, PROT_READ | PROT_WRITE, privately, fd, static_cast<off_t>(offset));
+    map_privately(start, length, fd, offset, [&](int file) {
+        mmap(start, length, PROT_READ | PROT_WRITE, privately, file, static_cast<off_t>(offset));
+    });
 }
 
 void make_private_in_child(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept
 {
-    syscall(SYS_mmap, start, length, PROT_READ | PROT_WRITE, privately, fd, offset);
+    map_privately(start, length, fd, offset,
+                  [&](int file) { syscall(SYS_mmap, start, length, PROT_READ | PROT_WRITE, privately, file, offset); });
 }
 
 } // namespace ucxl

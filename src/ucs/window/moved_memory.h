@@ -33,7 +33,8 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
 std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t end);
 
 // The memory stays as it is, and changes of this process are its own from now on. In pages that it does not change, it
-// sees what others change in the file.
+// sees what others change in the file. Without the file (-1), which the program may have closed, the memory is copied:
+// what other threads write meanwhile may be lost, and where there is no room for the copy, it stays shared.
 void make_private(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept;
 // The same in a child of fork(), by a system call alone: whoever watches mmap() may have been forked while it held a
 // lock.

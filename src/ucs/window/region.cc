@@ -184,19 +184,30 @@ region::~region()
     withdraw();
 }
 
-// Once: later, other things may be at these addresses. Without the descriptor the memory stays shared: a file that has
-// its number would show other bytes there.
+// Once: later, other things may be at these addresses.
 void region::withdraw() const noexcept
 {
-    if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved && _file.is_there()) {
-        make_private(_start, _length, _file.get(), _file_offset);
+    if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved) {
+        make_private(_start, _length, fd_if_there(), _file_offset);
     }
 }
 
-void region::take_from_parent() const noexcept
+bool region::is_moved() const noexcept
 {
-    if (_origin == region_origin::moved && !_is_withdrawn.exchange(true) && _file.is_there()) {
-        make_private_in_child(_start, _length, _file.get(), _file_offset);
+    return _origin == region_origin::moved && !is_withdrawn();
+}
+
+void region::take_memory_from_parent() const noexcept
+{
+    if (is_moved()) {
+        make_private_in_child(_start, _length, fd_if_there(), _file_offset);
+    }
+}
+
+void region::withdraw_what_was_taken() const noexcept
+{
+    if (is_moved()) {
+        _is_withdrawn.store(true);
     }
 }
 
@@ -213,17 +224,21 @@ region_table& region_table::instance()
         window_registry::hold_lock_over_fork(); // with the list of reader sections, which is locked under this lock
         auto* const made = new region_table;
         hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
-        pthread_atfork(nullptr, nullptr, [] { instance().take_moved_memory_from_parent(); });
         return made;
     }();
     return only;
 }
 
-// Handlers of fork() that the program registers write in the child, maybe into memory that was moved. In a child those
-// are called first that were registered first.
 [[gnu::constructor(201)]] static void make_region_table_at_load()
 {
     region_table::instance();
+}
+
+// Handlers of fork() write in the child, maybe into memory that was moved: those of the program, and those that open
+// the locks of the library. In a child those are called first that were registered first.
+[[gnu::constructor(199)]] static void take_memory_in_children()
+{
+    pthread_atfork(nullptr, nullptr, [] { region_table::instance().take_moved_memory_from_parent(); });
 }
 
 region_table::~region_table()
@@ -263,7 +278,7 @@ void region_table::replace(std::unique_ptr<const snapshot> after)
 result<void> region_table::add(const region_ptr& added)
 {
     const auto start = reinterpret_cast<std::uintptr_t>(added->start());
-    const entry made{start, start + added->length(), added};
+    const entry made{start, start + added->length(), added, added.get()};
     const std::lock_guard guard(_lock);
     auto after       = std::make_unique<snapshot>(live_entries());
     const auto place = std::ranges::upper_bound(*after, start, {}, &entry::start);
@@ -285,14 +300,17 @@ void region_table::remove(const region& removed)
     }
 }
 
-// In a child of fork(), which has one thread. It must not write into memory that its parent had for itself.
+// The child has one thread. It must not write into memory that its parent had for itself, and regions, and what counts
+// their holders, may be on pages of such memory.
 void region_table::take_moved_memory_from_parent() const noexcept
 {
-    const snapshot* const now = _now.load();
-    for (std::size_t i = 0; now != nullptr && i < now->size(); ++i) {
-        const region_ptr held = (*now)[i].held.lock();
-        if (held != nullptr) {
-            held->take_from_parent();
+    for (const auto step : {&region::take_memory_from_parent, &region::withdraw_what_was_taken}) {
+        const snapshot* const now = _now.load();
+        for (std::size_t i = 0; now != nullptr && i < now->size(); ++i) {
+            const entry& each = (*now)[i];
+            if (!each.held.expired()) {
+                (each.made->*step)();
+            }
         }
     }
 }

@@ -4,7 +4,8 @@
 //
 // The file of a region never becomes shorter (F_SEAL_SHRINK), so whoever maps it can touch all of it for as long as the
 // mapping lasts. Files of the caller that cannot be sealed are the exception: peers guard their mappings of these
-// (sys/guarded_range.h), and the owner touches its own mapping only where its program asks for it.
+// (sys/guarded_range.h), and the owner takes no part in what they do there. It touches its own mapping for its program,
+// and for operations that come by messages.
 //
 // Example:
 //     auto memory = region::allocate(1 << 30, {.huge_pages = huge_pages_option::possible});    // result<region_ptr>
@@ -89,8 +90,10 @@ public:
 
     // From now on nobody finds the region, and no window over it gets a key. Memory that was moved is private again.
     void withdraw() const noexcept;
-    // In a child of fork(), of memory that was moved.
-    void take_from_parent() const noexcept;
+    // In a child of fork(), of memory that was moved: first its bytes, then the rest. The region itself may be in
+    // memory that was moved, which is the parent's until all of it was taken; so the first step writes to nothing.
+    void take_memory_from_parent() const noexcept;
+    void withdraw_what_was_taken() const noexcept;
     // In a child of fork(), of memory that the child does not show: the file lives no longer than the parent does.
     void withdraw_in_child() const noexcept;
     bool is_withdrawn() const { return _is_withdrawn.load(std::memory_order_acquire); }
@@ -98,6 +101,8 @@ public:
 private:
     region() = default;
     result<void> keep(owned_fd file);
+    bool is_moved() const noexcept; // and was not withdrawn
+    int fd_if_there() const noexcept { return _file.is_there() ? _file.get() : -1; }
 
     mutable kept_fd _file;
     owned_mapping _mapping; // nothing if the memory is the caller's
@@ -133,18 +138,20 @@ public:
     // The region that holds all of [address, address + length), or null. Takes no lock; the time grows with the
     // logarithm of their number.
     region_ptr find(const void* address, std::uint64_t length) const;
+    // In a child of fork().
+    void take_moved_memory_from_parent() const noexcept;
 
 private:
     struct entry {
         std::uintptr_t start;
         std::uintptr_t end;
         std::weak_ptr<const region> held;
+        const region* made; // the same one; it is there if `held` has not expired
     };
     using snapshot = std::vector<entry>; // by address; no two overlap
 
     snapshot live_entries() const;
     void replace(std::unique_ptr<const snapshot> after);
-    void take_moved_memory_from_parent() const noexcept;
 
     std::mutex _lock;        // of those that write
     watcher _told = nullptr; // under it

@@ -4,6 +4,7 @@
 #include "support/forked_process.h"
 #include "support/must.h"
 #include "support/unmap_events.h"
+#include "sys/mapped_ranges.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
 #include "ucs/window/moved_memory.h"
@@ -207,6 +208,71 @@ TEST(moved_memory, belongs_to_each_process_after_a_fork)
     EXPECT_EQ(region_table::instance().find(pages.start(), 1), made);
     pages.start()[9] = std::byte{2};
     EXPECT_EQ(byte_in_file(*made, 9), std::byte{2}) << "the parent still shares";
+}
+
+bool is_private(const std::byte* start, std::uint64_t bytes)
+{
+    const auto first = reinterpret_cast<std::uintptr_t>(start);
+    return std::ranges::none_of(mapped_ranges_of(0, {first, first + bytes}, false), &mapped_range::is_shared);
+}
+
+// The last page of a heap block that was moved holds what is allocated next.
+TEST(moved_memory, belongs_to_each_process_if_its_region_is_on_its_pages)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer gives no place of the heap twice";
+#endif
+    auto* const own  = static_cast<std::byte*>(std::malloc(sizeof(region)));
+    auto* const next = static_cast<std::byte*>(std::malloc(sizeof(region)));
+    std::memset(own, 1, sizeof(region));
+    std::byte* const start = std::min(own, next);
+    const auto bytes       = static_cast<std::uint64_t>(std::max(own, next) - start) + sizeof(region);
+    std::free(next);
+    auto made = must(moved(start, bytes));
+    ASSERT_TRUE(made->holds(made.get(), sizeof(region)));
+    ASSERT_TRUE(region_table::instance().add(made).has_value());
+    const auto child_writes = [&] {
+        EXPECT_TRUE(holds_in_child([&] {
+            const bool is_same = *own == std::byte{1};
+            *own               = std::byte{8};
+            return is_same && is_private(own, 1) && region_table::instance().find(own, 1) == nullptr;
+        }));
+        return *own != std::byte{1};
+    };
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(child_writes()) << "child " << i;
+        EXPECT_EQ(region_table::instance().find(own, 1), made) << "child " << i;
+    }
+    region_table::instance().remove(*made);
+    EXPECT_TRUE(is_private(own, 1));
+    EXPECT_FALSE(child_writes()) << "after the end of the region";
+    made.reset();
+    std::free(own);
+}
+
+// As in a program that closes all descriptors, also those that it did not open.
+TEST(moved_memory, is_private_without_the_descriptor_of_its_file)
+{
+    const private_pages pages;
+    auto made = must(moved(pages.start()));
+    ASSERT_TRUE(region_table::instance().add(made).has_value());
+    pages.start()[length - 1] = std::byte{2};
+    ASSERT_EQ(0, close(made->fd()));
+    const auto is_as_written = [&] {
+        return is_private(pages.start(), length) && pages.start()[0] == std::byte{1} &&
+               pages.start()[length - 1] == std::byte{2};
+    };
+    EXPECT_TRUE(holds_in_child([&] {
+        const bool is_right = is_as_written();
+        pages.start()[0]    = std::byte{8};
+        return is_right;
+    }));
+    EXPECT_FALSE(is_private(pages.start(), length));
+    EXPECT_EQ(pages.start()[0], std::byte{1});
+    const unmap_events events(pages.start(), length);
+    made.reset();
+    EXPECT_TRUE(is_as_written());
+    EXPECT_GE(events.count(), 1u) << "UCX forgets what it knows of it";
 }
 
 TEST(moved_memory, is_left_alone_if_there_is_no_room_for_the_copy)
