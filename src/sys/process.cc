@@ -220,24 +220,48 @@ watched_process::watched_process(pid_t pid)
     }
 }
 
+namespace
+{
+
+// Whether the file is readable now; nothing if the system does not tell. A signal that comes meanwhile is no answer.
+std::optional<bool> is_readable(int fd)
+{
+    pollfd file{fd, POLLIN, 0};
+    int found = 0;
+    do {
+        found = poll(&file, 1, 0);
+    } while (found < 0 && errno == EINTR);
+    return found < 0 ? std::nullopt : std::optional(found > 0);
+}
+
+} // namespace
+
+// Its first thread may end before the others.
+bool watched_process::is_that_of(const process_status& status) const
+{
+    const bool is_another = _start_time && status.start_time != *_start_time;
+    return !is_another && (!is_over(status) || other_thread_of(_pid));
+}
+
 bool watched_process::is_alive() const
 {
-    pollfd ended{_pidfd.get(), POLLIN, 0};
-    return _pidfd.is_there() && poll(&ended, 1, 0) == 0;
+    if (_pidfd.is_there()) {
+        return is_readable(_pidfd.get()) == false;
+    }
+    const auto status = _pidfd && _start_time ? status_of_process(_pid) : std::nullopt;
+    return status && is_that_of(*status);
 }
 
 // Another file may have the number of the descriptor, and be readable. So /proc has to agree, and is asked where the
 // descriptor is not there. It may be that no file can be opened now.
 bool watched_process::has_ended() const
 {
-    pollfd ended{_pidfd.get(), POLLIN, 0};
     const bool is_there = _pidfd.is_there();
-    if (!_pidfd || (is_there && poll(&ended, 1, 0) == 0)) {
+    if (!_pidfd || (is_there && is_readable(_pidfd.get()) != true)) {
         return false;
     }
     if (const auto status = status_of_process(_pid)) {
-        const bool is_another = _start_time && status->start_time != *_start_time;
-        return is_another || (is_over(*status) && !other_thread_of(_pid)); // the first thread may end before others
+        return !is_that_of(*status);
     }
     return is_there || (kill(_pid, 0) != 0 && errno == ESRCH);
 }

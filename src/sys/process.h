@@ -59,7 +59,8 @@ public:
     // The process that has the number now, if any.
     explicit watched_process(pid_t pid);
 
-    // False also where the kernel cannot tell: before Linux 5.3, and if the program has closed the descriptor.
+    // False also where the kernel cannot tell: before Linux 5.3. If the program has closed the descriptor, /proc is
+    // asked, which takes longer.
     bool is_alive() const;
     // False also where the kernel could not tell from the beginning.
     bool has_ended() const;
@@ -69,6 +70,8 @@ public:
     bool is_watched() const { return static_cast<bool>(_pidfd); }
 
 private:
+    bool is_that_of(const process_status& status) const; // and runs
+
     pid_t _pid;
     kept_fd _pidfd;
     std::optional<std::uint64_t> _start_time;
@@ -86,6 +89,8 @@ public:
 
     // True also if the kernel does not tell. A system call.
     bool has_ended() const noexcept;
+    // Whether the kernel can tell: the program may have closed the descriptor.
+    bool is_watched() const noexcept { return _file.is_there(); }
 
 private:
     explicit watched_memory(owned_fd file) : _file(std::move(file)) {}
