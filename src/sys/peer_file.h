@@ -29,6 +29,8 @@ public:
     static result<peer_file> open(pid_t pid, int fd, std::uint64_t inode, int access,
                                   std::optional<std::uint64_t> device = std::nullopt);
     int fd() const { return _file.get(); }
+    // Whether the program has not closed the descriptor.
+    bool is_there() const { return _file.is_there(); }
     std::uint64_t length() const;      // bytes, at this moment
     std::uint64_t page_length() const; // bytes
     bool keeps_its_length() const { return ucxl::keeps_its_length(_file.file()); }

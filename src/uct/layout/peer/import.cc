@@ -45,7 +45,7 @@ std::int64_t clock_tick()
 struct shm_peer {
     shm_peer(peer_file file, pid_t pid) : records(std::move(file)), process(pid) {}
 
-    peer_file records;
+    mutable peer_file records; // under the importer's lock
     watched_process process;
     std::optional<peer_board> board{};
     mutable std::optional<offered_passes> passes{}; // if there is a board
@@ -152,6 +152,7 @@ struct importer {
 
 private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
+    result<std::shared_ptr<const shm_peer>> add_peer(const shm_key& key);
     void add_use(imported_window& known) noexcept;
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
     result<void> make_room(std::uint64_t length);
@@ -193,14 +194,42 @@ importer& importer::instance()
     return owner;
 }
 
+// Of whoever has the process number in the key now.
+result<peer_file> open_records(const shm_key& key)
+{
+    return peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY);
+}
+
+// What was opened before by the process number belongs to the process in the key.
+result<void> check_owner(const shm_key& key)
+{
+    const auto status = status_of_process(key.owner.pid);
+    if (!status || status->start_time != key.owner.start_time) {
+        return fail(errc::invalid_param,
+                    std::format("process number {} now belongs to another process", key.owner.pid));
+    }
+    return {};
+}
+
 result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
 {
-    auto& known = peers[{key.owner.pid, key.owner.start_time, key.records_inode}];
-    if (auto peer = known.lock()) {
-        return peer;
+    const auto known = peers.find({key.owner.pid, key.owner.start_time, key.records_inode});
+    const auto peer  = known == peers.end() ? nullptr : known->second.lock();
+    if (peer == nullptr) {
+        return add_peer(key);
     }
-    auto records = UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
-    auto created = std::make_shared<shm_peer>(std::move(records), key.owner.pid);
+    // A program that closed the descriptor may get keys of other windows. What else of the peer is kept does without.
+    if (!peer->records.is_there()) {
+        auto records = UCXL_TRY(open_records(key));
+        UCXL_TRY(check_owner(key));
+        peer->records = std::move(records);
+    }
+    return peer;
+}
+
+result<std::shared_ptr<const shm_peer>> importer::add_peer(const shm_key& key)
+{
+    auto created = std::make_shared<shm_peer>(UCXL_TRY(open_records(key)), key.owner.pid);
     board_place place{};
     if (created->records.read(0, std::as_writable_bytes(std::span(&place, 1)))) {
         // Passes are shared only with processes of which the kernel tells the end.
@@ -209,13 +238,8 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
             created->passes.emplace(created->board->board());
         }
     }
-    // Checked after both were opened: then they belong to the process in the key.
-    const auto status = status_of_process(key.owner.pid);
-    if (!status || status->start_time != key.owner.start_time) {
-        return fail(errc::invalid_param,
-                    std::format("process number {} now belongs to another process", key.owner.pid));
-    }
-    known = created;
+    UCXL_TRY(check_owner(key));
+    peers[{key.owner.pid, key.owner.start_time, key.records_inode}] = created;
     return created;
 }
 
@@ -415,7 +439,7 @@ result<void> watch_memory(const shm_peer& owner, const shm_key& key)
 {
     if (!owner.memory) {
         auto memory = UCXL_TRY(watched_memory::open(key.owner.pid));
-        UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
+        UCXL_TRY(open_records(key));
         owner.memory = std::move(memory);
     }
     return {};
@@ -715,9 +739,14 @@ bool is_exported(const imported_window& imported)
     return is_published(imported) && imported.owner->is_alive();
 }
 
+// A program that closed the descriptor of the memory has to find the records' file each time: another program in the
+// owner's place has none.
 bool has_lost_owner(const imported_window& imported)
-{
-    return imported.owner->memory->has_ended();
+try {
+    const watched_memory& memory = *imported.owner->memory;
+    return memory.has_ended() && (memory.is_watched() || !open_records(imported.key) || !check_owner(imported.key));
+} catch (const std::bad_alloc&) {
+    return true;
 }
 
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source)

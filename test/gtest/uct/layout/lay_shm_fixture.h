@@ -13,8 +13,13 @@
 #include "uct_iface_fixture.h"
 
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace ucxl::test
 {
@@ -106,6 +111,26 @@ private:
 inline uct_iov_t iov_of(void* buffer, std::size_t length)
 {
     return {buffer, length, nullptr, 0, 1};
+}
+
+// The descriptors of this process.
+inline std::set<int> open_descriptors()
+{
+    std::set<int> all;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+        all.insert(std::stoi(each.path().filename()));
+    }
+    return all;
+}
+
+// As a program that closes descriptors that it did not open.
+inline void close_all_but(const std::set<int>& kept)
+{
+    for (const int each : open_descriptors()) {
+        if (!kept.contains(each)) {
+            close(each);
+        }
+    }
 }
 
 inline spec_ptr words_with_gaps()

@@ -8,6 +8,8 @@
 #include "support/wait_until.h"
 #include "uct/layout/peer/rkey.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -313,6 +315,42 @@ TEST_F(lay_cma, refuses_owners_of_whose_end_the_kernel_does_not_tell)
         return was_known && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 && !imported(target.key());
     }));
+}
+
+// As in a program that closes all descriptors, also those that it did not open.
+TEST_F(lay_cma, does_without_descriptors_that_were_closed)
+{
+    logs().allow("lay_cma"); // of the owner that has ended
+    struct what_is_told {
+        std::array<shm_key, 2> keys;
+        std::array<std::uint64_t, 2> remotes;
+    };
+    auto& told = shared<what_is_told>();
+    forked_process owner([&](forked_process& self) {
+        const application_window first(*words_with_gaps()), second(*words_with_gaps());
+        told = {.keys = {first.key(), second.key()}, .remotes = {first.remote(), second.remote()}};
+        self.ready();
+        self.wait();
+    });
+    const auto others = open_descriptors();
+    const imported first(told.keys[0]);
+    ASSERT_TRUE(first);
+    close_all_but(others);
+    const imported second(told.keys[1]);
+    ASSERT_TRUE(second) << "another window of that peer";
+    auto data      = random_bytes(1, 100);
+    const auto iov = iov_of(data.data(), data.size());
+    std::vector<std::byte> shown(100);
+    const auto shown_iov = iov_of(shown.data(), shown.size());
+    for (const imported* const key : {&first, &second}) {
+        const std::uint64_t remote = told.remotes[key == &first ? 0 : 1];
+        ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, remote, key->rkey(), nullptr));
+        std::ranges::fill(shown, std::byte{0});
+        ASSERT_EQ(UCS_OK, get_status(ep, shown_iov, remote, key->rkey()));
+        EXPECT_EQ(shown, data);
+    }
+    owner.kill();
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, told.remotes[0], first.rkey(), nullptr));
 }
 
 TEST_F(lay_cma, reaches_an_owner_whose_first_thread_has_ended)

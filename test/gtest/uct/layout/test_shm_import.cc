@@ -66,6 +66,25 @@ TEST_F(lay_shm, numbers_of_windows_begin_elsewhere_in_each_process)
     EXPECT_NE(generations[0], generations[1]);
 }
 
+// As in a program that closes all descriptors, also those that it did not open.
+TEST_F(lay_shm, further_windows_of_a_peer_are_mapped_after_its_descriptors_were_closed)
+{
+    auto& keys = shared<std::array<shm_key, 2>>();
+    const forked_process owner([&](forked_process& self) {
+        const shared_window first(*words_with_gaps()), second(*words_with_gaps());
+        keys = {export_window(first.address()), export_window(second.address())};
+        self.ready();
+        self.wait();
+    });
+    const auto others = open_descriptors();
+    const imported first(keys[0]);
+    ASSERT_TRUE(first);
+    close_all_but(others);
+    EXPECT_TRUE(imported(keys[1]));
+    EXPECT_TRUE(is_owner_alive(*first.get()));
+    EXPECT_FALSE(is_owner_gone(*first.get()));
+}
+
 TEST_F(lay_shm, keys_do_not_outlive_their_window)
 {
     auto target    = std::make_unique<shared_window>(*words_with_gaps());
