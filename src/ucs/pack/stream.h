@@ -10,10 +10,6 @@
 namespace ucxl
 {
 
-// A scatter beyond streaming_limit() arrives in fragments of a transport's buffers; shorter calls do not pay for the
-// fence.
-inline constexpr std::uint64_t min_streamed_call = 4096;
-
 // Whether the program can be moved in pieces and keep what its kernels gain from seeing all of it.
 bool can_gather_streaming(const compiled_program& program);
 // Whether any blocks of the program go past the caches.

@@ -18,6 +18,9 @@ namespace ucxl
 inline constexpr std::uint64_t no_streaming       = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint64_t min_measured_limit = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t max_measured_limit = std::uint64_t{16} << 20;
+// A scatter into memory beyond the limit arrives in fragments of a transport's buffers; shorter calls are not written
+// past the caches, because they do not pay for the fence.
+inline constexpr std::uint64_t min_streamed_call = 4096;
 
 // Returns the limit in bytes; no_streaming means never. Until one is set or measured, and where there is no memory to
 // measure with, it is 8 MB. Any thread.

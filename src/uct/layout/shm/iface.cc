@@ -83,7 +83,7 @@ private:
         const mapped_sources& sources = sources_of(window);
         const mapped_pass pass{mapped_side(window, sources, offset), local, direction, &sources};
         const bool is_done = offer && pass.is_divisible() ? share_pass(pass, window, offset, *offer, length)
-                                                          : pass.move(0, length, length);
+                                                          : move_alone(pass, window.key.length, length);
         return is_done ? nullptr : has_lost_memory(sources) ? taken_away : card_memory_failed;
     }
 };

@@ -1,5 +1,6 @@
 #include "shared_pass.h"
 
+#include "ucs/pack/streaming_limit.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/limits.h"
 #include "uct/layout/peer/memory_figures.h"
@@ -22,7 +23,7 @@ constexpr std::uint64_t usual_pieces = 128;
 // Of a window that was not used before: what is moved at least, in all and for each entry of its layout.
 constexpr std::uint64_t min_shared_once    = 4 << 20;
 constexpr std::uint64_t min_bytes_of_entry = 256;
-// Of a put, what the initiator moves after all pieces: owners that poll for the last byte find all others then.
+// Of a put, what the initiator moves after all else: owners that poll for the last byte find all others then.
 constexpr std::uint64_t last_bytes = 64;
 // What an owner moves before its worker goes on to other transports.
 constexpr std::uint64_t max_turn = 1 << 20;
@@ -96,6 +97,36 @@ bool may_lose_memory(const imported_window& window)
 
 } // namespace
 
+namespace
+{
+
+std::uint64_t rest_of(const mapped_pass& pass, std::uint64_t length)
+{
+    return pass.direction == pass_direction::to_owner ? std::min(last_bytes, length / 2) : 0;
+}
+
+// The last bytes, where all others were moved.
+bool move_rest(const mapped_pass& pass, std::uint64_t at, std::uint64_t rest)
+{
+    if (rest == 0) {
+        return true;
+    }
+    std::atomic_thread_fence(std::memory_order_release);
+    return pass.move(at, rest, rest);
+}
+
+} // namespace
+
+// Bytes that pass the caches are seen later than those of the last block that are no whole line. A layout that is not
+// divisible is not moved in packed order anyway.
+bool move_alone(const mapped_pass& pass, std::uint64_t window_length, std::uint64_t length)
+{
+    const bool may_pass_caches = length >= min_streamed_call && window_length >= streaming_limit();
+    const std::uint64_t rest   = may_pass_caches && pass.is_divisible() ? rest_of(pass, length) : 0;
+    const bool is_done         = pass.move(0, length - rest, length);
+    return move_rest(pass, length - rest, rest) && is_done;
+}
+
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
 {
     const offered_passes* const passes = passes_of_owner(window);
@@ -114,7 +145,7 @@ std::optional<shm_key> offer_to_share(const imported_window& window, const void*
 bool share_pass(const mapped_pass& pass, const imported_window& window, std::uint64_t offset, const shm_key& offer,
                 std::uint64_t length)
 {
-    const std::uint64_t rest   = pass.direction == pass_direction::to_owner ? std::min(last_bytes, length / 2) : 0;
+    const std::uint64_t rest   = rest_of(pass, length);
     const std::uint64_t shared = length - rest;
     const std::uint64_t piece  = piece_length(shared);
     const pass_request request{.key              = offer,
@@ -137,11 +168,7 @@ bool share_pass(const mapped_pass& pass, const imported_window& window, std::uin
     passes.note(posted);
     memory_figures::count_pass(posted.was_shared());
     posted.finish([&] { return is_owner_gone(window); }, move);
-    if (rest != 0) {
-        std::atomic_thread_fence(std::memory_order_release);
-        is_done = pass.move(shared, rest, rest) && is_done;
-    }
-    return is_done;
+    return move_rest(pass, shared, rest) && is_done;
 }
 
 namespace

@@ -34,6 +34,10 @@ struct mapped_pass {
 // of this process that was used before; or a very long one. Outside of reader sections.
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length);
 
+// All of the pass by this process, where the window's memory has `window_length` packed bytes. Returns false as
+// mapped_pass::move().
+[[nodiscard]] bool move_alone(const mapped_pass& pass, std::uint64_t window_length, std::uint64_t length);
+
 // Returns false as move_bytes().
 [[nodiscard]] bool share_pass(const mapped_pass& pass, const imported_window& window, std::uint64_t offset,
                               const shm_key& offer, std::uint64_t length);

@@ -3,6 +3,13 @@
 #include "support/property.h"
 #include "support/random.h"
 #include "support/random_spec.h"
+#include "ucs/pack/streaming_limit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <iterator>
+#include <thread>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -91,6 +98,51 @@ TEST_F(lay_shm, windows_are_copied_straight_into_windows)
     source.scatter(0, target.gather(3, 500));
     EXPECT_TRUE(source.is_as_expected());
     EXPECT_TRUE(target.is_as_expected());
+}
+
+// The owner polls, as programs do that wait for a put. Such a put is written past the caches, all but a part of its last
+// line.
+TEST_F(lay_shm, brings_the_last_byte_of_a_long_put_last)
+{
+    constexpr std::uint64_t shift = 8, block = 64 << 10, count = 32, looked_at = 64 << 10;
+    const std::uint64_t usual_limit = streaming_limit();
+    set_streaming_limit(min_measured_limit);
+    const shared_window remote(*spec::block(count * block + 4096));
+    const auto rows = spec::strided(spec::block(block), {{count, 2 * block}});
+    spec_memory local(*rows, 1);
+    window* const source       = must(window_registry::instance().create(
+        {must(pack_plan::compile(must(build(*rows)))), {local.bases().begin(), local.bases().end()}}));
+    const std::uint64_t length = source->length();
+    const imported key(export_window(remote.address()));
+    ASSERT_TRUE(key);
+    ASSERT_GE(length, streaming_limit());
+    std::byte* const end = remote.start() + shift + length;
+    const auto value_of  = [](unsigned round) { return static_cast<std::byte>(1 + round % 255); };
+    std::fill_n(remote.start(), shift + length, std::byte{0});
+    std::atomic<unsigned> num_arrived{0}, num_early{0};
+    std::jthread owner([&](const std::stop_token& is_over) {
+        const std::atomic_ref last(end[-1]);
+        while (!is_over.stop_requested()) {
+            const std::byte value = value_of(num_arrived);
+            if (last.load(std::memory_order_acquire) == value) {
+                const std::reverse_iterator<const std::byte*> latest(end); // those that may still come
+                num_early += !std::all_of(latest, latest + looked_at, [&](std::byte each) { return each == value; });
+                ++num_arrived;
+            }
+        }
+    });
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60); // it may get no core for long
+    for (unsigned round = 0; round < 2000 && std::chrono::steady_clock::now() < give_up; ++round) {
+        std::fill_n(source->binding().bases[0], 2 * length - block, value_of(round));
+        const auto iov = iov_of(source->address(), length);
+        ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, remote.remote(shift), key.rkey(), nullptr));
+        while (num_arrived == round && std::chrono::steady_clock::now() < give_up) {
+            std::this_thread::yield();
+        }
+    }
+    EXPECT_EQ(num_early, 0u) << "of " << num_arrived;
+    window_registry::instance().destroy(source);
+    set_streaming_limit(usual_limit);
 }
 
 // The completion that UCP passes to an atomic operation with a result.
