@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ucxl::heap
@@ -140,15 +139,15 @@ void address_range::give_back_free_addresses()
 bool address_range::make_file()
 {
     const int made = memfd_create("ucx_layout_heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct stat status{};
     if (made < 0) {
         return false;
     }
-    if (fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK) != 0 || fstat(made, &status) != 0) {
+    const auto identity = file_identity::of(made);
+    if (fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK) != 0 || !identity) {
         close(made);
         return false;
     }
-    _file        = {.fd = move_up(made), .device = status.st_dev, .inode = status.st_ino};
+    _file        = {.fd = move_up(made), .identity = *identity};
     _file_length = 0;
     return true;
 }

@@ -3,22 +3,16 @@
 // Example: if (file.is_open()) ftruncate(file.fd, length);
 #pragma once
 
-#include <sys/stat.h>
+#include "sys/kept_fd.h"
 
 namespace ucxl::heap
 {
 
 struct own_file {
-    int fd       = -1;
-    dev_t device = 0;
-    ino_t inode  = 0;
+    int fd = -1;
+    file_identity identity{};
 
-    bool is_open() const
-    {
-        struct stat status{};
-        return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == device &&
-               status.st_ino == inode;
-    }
+    bool is_open() const { return fd >= 0 && file_identity::of(fd) == identity; }
 };
 
 } // namespace ucxl::heap

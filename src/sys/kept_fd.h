@@ -10,12 +10,28 @@
 #include "fd.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <sys/stat.h>
 
 namespace ucxl
 {
+
+// Which file a descriptor means, as stat(2) tells it.
+struct file_identity {
+    std::uint64_t device = 0;
+    std::uint64_t inode  = 0;
+
+    bool operator==(const file_identity&) const = default;
+
+    // Nothing, with errno, if the system does not tell. A system call.
+    static std::optional<file_identity> of(int fd) noexcept
+    {
+        struct stat status{};
+        return fstat(fd, &status) == 0 ? std::optional(file_identity{status.st_dev, status.st_ino}) : std::nullopt;
+    }
+};
 
 class kept_fd
 {
@@ -24,11 +40,9 @@ public:
     // Nothing, with errno, if the system does not tell which file it is.
     explicit kept_fd(owned_fd file)
     {
-        struct stat status{};
-        if (file && fstat(file.get(), &status) == 0) {
-            _file   = std::move(file);
-            _device = status.st_dev;
-            _inode  = status.st_ino;
+        if (const auto identity = file ? file_identity::of(file.get()) : std::nullopt) {
+            _file     = std::move(file);
+            _identity = *identity;
         }
     }
     kept_fd(kept_fd&&) noexcept = default;
@@ -36,8 +50,7 @@ public:
     {
         kept_fd moved(std::move(other));
         std::swap(_file, moved._file);
-        std::swap(_device, moved._device);
-        std::swap(_inode, moved._inode);
+        std::swap(_identity, moved._identity);
         return *this;
     }
     ~kept_fd() { close(); }
@@ -45,16 +58,12 @@ public:
     // Whether there was a file in the beginning, and close() was not called.
     explicit operator bool() const { return static_cast<bool>(_file); }
     // Whether the number still means it. A system call.
-    bool is_there() const noexcept
-    {
-        struct stat status{};
-        return _file && fstat(_file.get(), &status) == 0 && status.st_dev == _device && status.st_ino == _inode;
-    }
+    bool is_there() const noexcept { return _file && file_identity::of(_file.get()) == _identity; }
     int get() const { return _file.get(); }
     const owned_fd& file() const { return _file; }
     // Of the file, as stat(2) tells them, also after close().
-    std::uint64_t device() const { return _device; }
-    std::uint64_t inode() const { return _inode; }
+    std::uint64_t device() const { return _identity.device; }
+    std::uint64_t inode() const { return _identity.inode; }
     void close() noexcept
     {
         if (!is_there()) {
@@ -65,8 +74,7 @@ public:
 
 private:
     owned_fd _file;
-    std::uint64_t _device = 0;
-    std::uint64_t _inode  = 0;
+    file_identity _identity;
 };
 
 } // namespace ucxl

@@ -231,10 +231,10 @@ TEST(own_file, is_not_another_one_with_its_descriptor_and_inode)
     const int fd = memfd_create("of the test", MFD_CLOEXEC);
     struct stat status{};
     ASSERT_EQ(fstat(fd, &status), 0);
-    const ucxl::heap::own_file file{.fd = fd, .device = status.st_dev, .inode = status.st_ino};
+    const ucxl::heap::own_file file{.fd = fd, .identity = {status.st_dev, status.st_ino}};
     EXPECT_TRUE(file.is_open());
     ucxl::heap::own_file other = file;
-    other.device               = status.st_dev + 1;
+    ++other.identity.device;
     EXPECT_FALSE(other.is_open());
     close(fd);
     EXPECT_FALSE(file.is_open());
