@@ -2,7 +2,8 @@
 // in the opposite order of these calls. A lock that is taken under others must come before them.
 //
 // A lock that others take under locks of theirs is registered when the library is loaded, by a constructor of priority
-// 200; the next ones, which are taken under nothing else, by one of 201.
+// 200; the next ones, which are taken under nothing else, by one of 201. What a child has to do before it writes to
+// any memory, also to locks, is registered by one of 199.
 //
 // Example: hold_over_fork<[]() -> std::mutex& { return table::instance()._lock; }>(); // once, for ever
 #pragma once

@@ -100,8 +100,8 @@ TEST_F(lay_shm, windows_are_copied_straight_into_windows)
     EXPECT_TRUE(target.is_as_expected());
 }
 
-// The owner polls, as programs do that wait for a put. Such a put is written past the caches, all but a part of its last
-// line.
+// The owner polls, as programs do that wait for a put. Such a put is written past the caches, all but a part of its
+// last line.
 TEST_F(lay_shm, brings_the_last_byte_of_a_long_put_last)
 {
     constexpr std::uint64_t shift = 8, block = 64 << 10, count = 32, looked_at = 64 << 10;
