@@ -21,7 +21,9 @@ void fill_randomly(std::byte* bytes, std::size_t length, std::uint64_t seed)
     for (; length >= sizeof(word); length -= sizeof(word), bytes += sizeof(word), word = from.next()) {
         std::memcpy(bytes, &word, sizeof(word));
     }
-    std::memcpy(bytes, &word, length);
+    if (length != 0) { // else there may be no bytes at all
+        std::memcpy(bytes, &word, length);
+    }
 }
 
 } // namespace
