@@ -6,9 +6,9 @@
 #include "shown_memory.h"
 
 #include "support/log_guard.h"
+#include "support/process.h"
 
 #include <array>
-#include <cstdlib>
 #include <format>
 #include <ostream>
 #include <regex>
@@ -170,8 +170,8 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
 
 void change_device(const std::string& change)
 {
-    const std::string command = "env -u LD_PRELOAD " SOFTHCA_RUN " --change " + change;
-    check(std::system(command.c_str()) == 0, "{} failed", command);
+    const auto ended = process(SOFTHCA_RUN, {"--change", change}, {.variables = {{"LD_PRELOAD", ""}}}).wait();
+    check(ended.status == 0, "softhca-run --change {}: {}", change, ended.output());
 }
 
 TEST(port, that_was_down_at_the_first_window_is_asked_again)
