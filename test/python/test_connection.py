@@ -22,6 +22,7 @@ import ucx_layout as ul
 
 COLUMNS = np.arange(8000.0).reshape(1000, 8)
 LONG = 1 << 18  # numbers: the peer reads them from the sender's array when it receives
+os.environ.setdefault("UCX_RNDV_THRESH", "64k")  # also where UCX cannot let the kernel copy
 
 kept = []  # until the interpreter ends
 
