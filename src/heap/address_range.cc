@@ -119,12 +119,12 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
     return nullptr;
 }
 
-// For a process whose addresses are limited while it runs: all of them count, so it may have more than it is allowed,
-// and could map nothing.
-void address_range::give_back_free_addresses()
+// What is free, of a process whose addresses are limited while it runs: all of them count, so it may have more than it
+// is allowed, and could map nothing.
+void address_range::give_back_limited_addresses()
 {
     const unsigned number = _num_pieces.load(std::memory_order_relaxed);
-    if (number == 0) {
+    if (number == 0 || !has_limit(RLIMIT_AS, UINT64_MAX)) {
         return;
     }
     const auto start         = reinterpret_cast<std::byte*>(_start.load(std::memory_order_relaxed));
@@ -155,9 +155,7 @@ bool address_range::make_file()
 // Each piece is an eighth of all before it or more, so that there are few.
 bool address_range::add_piece(std::size_t least)
 {
-    if (has_limit(RLIMIT_AS, UINT64_MAX)) {
-        give_back_free_addresses();
-    }
+    give_back_limited_addresses();
     const unsigned number     = _num_pieces.load(std::memory_order_relaxed);
     const auto reserved_start = reinterpret_cast<std::byte*>(_start.load(std::memory_order_relaxed));
     const std::size_t length  = _length.load(std::memory_order_relaxed);
@@ -273,9 +271,7 @@ std::span<std::byte> address_range::shared_piece_of(const std::byte* address) co
 // Mapping the file privately would not do: what the parent writes later would be seen by the child.
 void address_range::before_fork()
 {
-    if (has_limit(RLIMIT_AS, UINT64_MAX)) {
-        give_back_free_addresses();
-    }
+    give_back_limited_addresses();
     std::size_t shared = 0;
     for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
         piece& each = _pieces[i];

@@ -73,7 +73,7 @@ private:
     static constexpr unsigned max_pieces = 256;
 
     bool add_piece(std::size_t least);
-    void give_back_free_addresses();
+    void give_back_limited_addresses();
     bool make_file();
     const piece* piece_of(const std::byte* address) const;
     void replace_by_copy(piece& replaced);
