@@ -55,20 +55,18 @@ result<key_pool::key> key_pool::take(std::uint32_t entries)
     if (!same.unused.empty() && is_ready(same, 0)) {
         return pop(same);
     }
-    const auto has_keys = [](const size_class& each) { return !each.unused.empty(); };
-    const auto large_enough =
-        std::find_if(_classes.begin() + static_cast<std::ptrdiff_t>(index), _classes.end(), has_keys);
+    const std::size_t large_enough = class_with_unused(index);
     if (is_at_limit()) {
-        if (large_enough != _classes.end()) {
-            return pop(*large_enough);
+        if (large_enough != num_classes) {
+            return pop(_classes[large_enough]);
         }
-        if (const auto smaller = std::ranges::find_if(_classes, has_keys); smaller != _classes.end()) {
-            pop(*smaller); // ends
+        if (const std::size_t smaller = class_with_unused(0); smaller != num_classes) {
+            pop(_classes[smaller]); // ends
         }
     }
     auto fresh = create(entries);
-    if (!fresh && large_enough != _classes.end()) {
-        return pop(*large_enough); // it may have to rest, but there is no other one
+    if (!fresh && large_enough != num_classes) {
+        return pop(_classes[large_enough]); // it may have to rest, but there is no other one
     }
     return fresh;
 }
@@ -159,8 +157,15 @@ std::size_t key_pool::num_ready(std::uint32_t entries) const
 
 bool key_pool::has_unused(std::uint32_t entries) const
 {
-    return std::any_of(_classes.begin() + static_cast<std::ptrdiff_t>(class_of(entries)), _classes.end(),
-                       [](const size_class& each) { return !each.unused.empty(); });
+    return class_with_unused(class_of(entries)) != num_classes;
+}
+
+std::size_t key_pool::class_with_unused(std::size_t first) const
+{
+    while (first < num_classes && _classes[first].unused.empty()) {
+        ++first;
+    }
+    return first;
 }
 
 void key_pool::clear() noexcept

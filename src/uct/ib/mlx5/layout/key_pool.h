@@ -118,6 +118,8 @@ private:
     };
 
     static std::size_t class_of(std::uint32_t entries);
+    // The first one from `first` on that has unused keys; num_classes if there is none.
+    std::size_t class_with_unused(std::size_t first) const;
     // Whether the key of that index does not rest. Those before it do not, either.
     bool is_ready(const size_class& same, std::size_t index) const;
     key pop(size_class& same);
