@@ -69,13 +69,20 @@ TEST(watched_memory, ends_with_the_program)
     EXPECT_FALSE(watched_memory::open(child).has_value());
 }
 
-TEST(other_thread_of, is_none_of_a_process_with_one)
+// It lives until it is killed.
+pid_t start_waiting_child()
 {
     const pid_t child = fork();
     if (child == 0) {
         pause();
         std::_Exit(0);
     }
+    return child;
+}
+
+TEST(other_thread_of, is_none_of_a_process_with_one)
+{
+    const pid_t child = start_waiting_child();
     EXPECT_EQ(other_thread_of(child), std::nullopt);
     ASSERT_EQ(kill(child, SIGKILL), 0);
     waitpid(child, nullptr, 0);
@@ -84,11 +91,7 @@ TEST(other_thread_of, is_none_of_a_process_with_one)
 
 TEST(watched_process, is_alive_until_it_ends)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        pause();
-        std::_Exit(0);
-    }
+    const pid_t child = start_waiting_child();
     const watched_process watched(child);
     EXPECT_TRUE(watched.is_alive());
     EXPECT_FALSE(watched.has_ended());
@@ -110,11 +113,7 @@ std::atomic<unsigned> num_signals{0};
 // As profilers send them. A call of the kernel that waits for nothing may be interrupted, too.
 TEST(watched_process, is_alive_whatever_signals_come)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        pause();
-        std::_Exit(0);
-    }
+    const pid_t child = start_waiting_child();
     const watched_process watched(child);
     struct sigaction counting{}, before{};
     counting.sa_handler = [](int) { ++num_signals; };
@@ -149,12 +148,8 @@ int next_number()
 // As in a program that closes all descriptors, also those that it did not open.
 TEST(watched_process, lives_whatever_file_gets_the_number_of_the_descriptor)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        pause();
-        std::_Exit(0);
-    }
-    const int number = next_number();
+    const pid_t child = start_waiting_child();
+    const int number  = next_number();
     {
         const watched_process watched(child);
         const owned_fd other(open("/dev/zero", O_RDONLY | O_CLOEXEC)); // always readable
