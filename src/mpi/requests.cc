@@ -60,7 +60,9 @@ public:
     {
         for (std::size_t i = 0; i < _comms.size() && _is_needed; ++i) {
             PMPI_Comm_get_errhandler(_comms[i], &_handlers[i]);
-            PMPI_Comm_set_errhandler(_comms[i], MPI_ERRORS_RETURN);
+            if (is_set(i)) {
+                PMPI_Comm_set_errhandler(_comms[i], MPI_ERRORS_RETURN);
+            }
         }
     }
     errors_set_aside(const errors_set_aside&)            = delete;
@@ -68,7 +70,9 @@ public:
     ~errors_set_aside()
     {
         for (std::size_t i = 0; i < _comms.size() && _is_needed; ++i) {
-            PMPI_Comm_set_errhandler(_comms[i], _handlers[i]);
+            if (is_set(i)) {
+                PMPI_Comm_set_errhandler(_comms[i], _handlers[i]);
+            }
             PMPI_Errhandler_free(&_handlers[i]);
         }
     }
@@ -78,6 +82,9 @@ private:
     {
         return implementation_below() != implementation::openmpi && library::has_world();
     }
+    // As long as the program sets none for MPI_COMM_SELF, errors go to that of MPI_COMM_WORLD, and MPI says that it is
+    // the usual one. To set that would end this.
+    bool is_set(std::size_t i) const { return _comms[i] != MPI_COMM_SELF || _handlers[i] != MPI_ERRORS_ARE_FATAL; }
     // Another thread must not take what is set here for what the program has set. MPI may call the program meanwhile,
     // which may come here again.
     static std::recursive_mutex& lock()
