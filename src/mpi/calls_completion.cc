@@ -14,28 +14,32 @@ using ucxl::mpi::requests;
 namespace
 {
 
-// `index` is the one that the call names; null if it has one request only.
+// What a call that names one request, or none, got to write to.
+struct written_of_one {
+    const int* index = nullptr; // null if it has one request only
+    const int* flag  = nullptr; // null if it waits
+};
+
 template <typename Next, typename... Rest>
-[[gnu::noinline]] int end_held(int count, MPI_Request* array, const int* index, Next* next, Rest... arguments)
+[[gnu::noinline]] int end_held(int count, MPI_Request* array, written_of_one into, Next* next, Rest... arguments)
 {
     ending_requests ending(count, array);
     const int result = next(arguments...);
-    ending.settle({.of_call = result, .indices = index});
+    ending.settle({.of_call = result, .indices = into.index, .flag = into.flag});
     return result;
 }
 
 // Ends one request at most. `arguments` are those of `next`.
 template <typename Next, typename... Rest>
-UCXL_MPI_FAST int end_one(int count, MPI_Request* array, const int* index, Next* next, Rest... arguments)
+UCXL_MPI_FAST int end_one(int count, MPI_Request* array, written_of_one into, Next* next, Rest... arguments)
 {
-    return requests::any() ? end_held(count, array, index, next, arguments...) : next(arguments...);
+    return requests::any() ? end_held(count, array, into, next, arguments...) : next(arguments...);
 }
 
 // Whether a call that fails like this says which requests have failed.
 bool names_requests(int result)
 {
-    int kind = MPI_SUCCESS;
-    return result == MPI_SUCCESS || (PMPI_Error_class(result, &kind) == MPI_SUCCESS && kind == MPI_ERR_IN_STATUS);
+    return result == MPI_SUCCESS || ucxl::mpi::end_results::error_class(result) == MPI_ERR_IN_STATUS;
 }
 
 // What a call that names all requests, or some of them, got to write to.
@@ -43,6 +47,7 @@ struct written {
     MPI_Status* statuses;
     const int* number  = nullptr;
     const int* indices = nullptr;
+    const int* flag    = nullptr;
 };
 
 template <typename Call>
@@ -61,7 +66,8 @@ template <typename Call>
     ending.settle({.of_call  = result,
                    .statuses = into.statuses == MPI_STATUSES_IGNORE ? nullptr : into.statuses,
                    .indices  = into.indices,
-                   .number   = number});
+                   .number   = number,
+                   .flag     = into.flag});
     return result;
 }
 
@@ -123,7 +129,7 @@ int wait_for_all(int count, MPI_Request array[], MPI_Status statuses[])
 
 UCXL_MPI_CALL own_MPI_Wait(MPI_Request* request, MPI_Status* status)
 {
-    return end_one(1, request, nullptr, next_MPI_Wait, request, status);
+    return end_one(1, request, {}, next_MPI_Wait, request, status);
 }
 
 UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
@@ -134,7 +140,7 @@ UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuse
 
 UCXL_MPI_CALL own_MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
 {
-    return end_one(count, array, index, next_MPI_Waitany, count, array, index, status);
+    return end_one(count, array, {.index = index}, next_MPI_Waitany, count, array, index, status);
 }
 
 UCXL_MPI_CALL own_MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
@@ -145,18 +151,18 @@ UCXL_MPI_CALL own_MPI_Waitsome(int count, MPI_Request array[], int* num_ended, i
 
 UCXL_MPI_CALL own_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
 {
-    return end_one(1, request, nullptr, next_MPI_Test, request, flag, status);
+    return end_one(1, request, {.flag = flag}, next_MPI_Test, request, flag, status);
 }
 
 UCXL_MPI_CALL own_MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
 {
-    return end_several(count, array, {statuses},
+    return end_several(count, array, {.statuses = statuses, .flag = flag},
                        [=](MPI_Status* all) { return next_MPI_Testall(count, array, flag, all); });
 }
 
 UCXL_MPI_CALL own_MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
 {
-    return end_one(count, array, index, next_MPI_Testany, count, array, index, flag, status);
+    return end_one(count, array, {.index = index, .flag = flag}, next_MPI_Testany, count, array, index, flag, status);
 }
 
 UCXL_MPI_CALL own_MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])

@@ -170,7 +170,11 @@ void requests::end(held& things, bool has_failed) noexcept
 {
     const std::lock_guard guard(things._lock);
     if (things._is_running) {
-        has_failed ? things.give_up() : things.end();
+        if (has_failed) {
+            things.give_up();
+        } else if (things.must_end()) {
+            things.end();
+        }
         things._is_running = false;
     }
     if (things.in_call() != nullptr) {
@@ -445,21 +449,33 @@ void ending_requests::take() noexcept
     }
 }
 
-bool end_results::has_failed(std::ptrdiff_t index, bool is_gone) const noexcept
+int end_results::error_class(int result) noexcept
 {
-    if (of_call == MPI_SUCCESS) {
-        return false;
-    }
+    int found = MPI_SUCCESS;
+    return PMPI_Error_class(result, &found) == MPI_SUCCESS ? found : MPI_ERR_UNKNOWN;
+}
+
+end_results::fate end_results::fate_of(std::ptrdiff_t index) const noexcept
+{
     const std::span named(indices, indices == nullptr ? 0 : static_cast<std::size_t>(number));
-    const auto found    = std::ranges::find(named, index);
-    const bool is_named = indices == nullptr || found != named.end();
-    int kind            = MPI_SUCCESS;
-    const bool are_known =
-        statuses != nullptr && PMPI_Error_class(of_call, &kind) == MPI_SUCCESS && kind == MPI_ERR_IN_STATUS;
-    if (!is_named || !are_known) {
-        return is_named || is_gone;
+    const auto found = std::ranges::find(named, index);
+    if ((flag != nullptr && of_call == MPI_SUCCESS && *flag == 0) || (indices != nullptr && found == named.end())) {
+        return fate::unnamed;
     }
-    return statuses[indices == nullptr ? index : found - named.begin()].MPI_ERROR != MPI_SUCCESS;
+    if (of_call == MPI_SUCCESS) {
+        return fate::ended;
+    }
+    if (statuses == nullptr || error_class(of_call) != MPI_ERR_IN_STATUS) {
+        return fate::unknown;
+    }
+    switch (error_class(statuses[indices == nullptr ? index : found - named.begin()].MPI_ERROR)) {
+    case MPI_SUCCESS:
+        return fate::ended;
+    case MPI_ERR_PENDING:
+        return fate::unnamed;
+    default:
+        return fate::failed;
+    }
 }
 
 bool ending_requests::may_unpack() const noexcept
@@ -479,7 +495,9 @@ void ending_requests::put_back(const end_results& results) noexcept
         if (*things->_place == things->_request) { // still running
             requests::insert(things.release());
         } else {
-            requests::end(*things, results.has_failed(things->_place - _array, true));
+            // Open MPI ends all that failed, and may name one of them only.
+            requests::end(*things, results.of_call != MPI_SUCCESS &&
+                                       results.fate_of(things->_place - _array) != end_results::fate::ended);
         }
     }
 }
@@ -496,17 +514,21 @@ held_ptr requests::leave_asked(held& things) noexcept
     return held_ptr(things._is_replaced ? &things : remove(things._request));
 }
 
-// MPI does not say in all calls which of them ended. One that ended during this call only is unpacked a little early.
+// MPI is asked for the status only where the call does not say enough: MPICH completes a persistent request when it is
+// asked, and no later call would name it.
 void ending_requests::end_persistent(const end_results& results) noexcept
 {
+    using fate = end_results::fate;
     while (_persistent != nullptr) {
-        held& things            = *_persistent;
-        const auto* const place = things._place;
-        _persistent             = things._next_asked;
+        held& things     = *_persistent;
+        const fate found = results.fate_of(things._place - _array);
+        _persistent      = things._next_asked;
         if (const held_ptr ended = requests::leave_asked(things)) {
             requests::end(*ended, true);
-        } else if (things._is_running && things.must_end() && requests::has_ended(things._request)) {
-            requests::end(things, results.has_failed(place - _array, false));
+        } else if (found == fate::ended || found == fate::failed) {
+            requests::end(things, found == fate::failed);
+        } else if (found == fate::unknown && things._is_running && requests::has_ended(things._request)) {
+            requests::end(things, true);
         }
     }
 }

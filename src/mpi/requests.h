@@ -123,9 +123,12 @@ struct end_results {
     const MPI_Status* statuses = nullptr; // null: it may have ended one, whose result is that of the call
     const int* indices         = nullptr; // of the requests that it names; null: it names all, in their order
     int number                 = 1;       // of those that it names, where there are indices
+    const int* flag            = nullptr; // whether it names any; null: it does
 
-    // Of one that stays, or that the call has ended. Open MPI ends all that failed, and may name one of them only.
-    bool has_failed(std::ptrdiff_t index, bool is_gone) const noexcept;
+    enum class fate { unnamed, ended, failed, unknown };
+    // Of the request with this index, as far as the call says it. One that is pending is unnamed.
+    fate fate_of(std::ptrdiff_t index) const noexcept;
+    static int error_class(int result) noexcept;
 };
 
 // The things of some requests, during a call that may end them.

@@ -72,11 +72,13 @@ void end(MPI_Request& request)
         while (has_ended == 0) {
             MPI_Testany(2, both, &index, &has_ended, MPI_STATUS_IGNORE);
         }
+        expect(index == 1, "MPI_Testany");
         break;
     default:
         while (number == 0) {
             MPI_Testsome(2, both, &number, indices, MPI_STATUSES_IGNORE);
         }
+        expect(number == 1 && indices[0] == 1, "MPI_Testsome");
     }
     request = both[1];
 }

@@ -6,6 +6,8 @@
 //                messages from the heap again
 //        failed: collective calls whose requests end with an error; memory holds what it held, or what was sent
 //        waitall: MPI_Waitall for a get and a message, after one for an array that is NULL
+//        pending: MPI_Waitall for a message that is too long and a persistent collective call, which ends later; a
+//                 request is freed before. The first process also prints "N pending".
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <mpi.h>
 #include <string_view>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -269,6 +272,52 @@ long wait_for_get_and_message(MPI_Datatype type)
     return wrong;
 }
 
+long wait_for_pending_call()
+{
+    constexpr int tag = 6, num_rounds = 40, length = 8192;
+    const MPI_Datatype type = every_second(length / 2, 1);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    std::vector<int> sent(2 * length), received(2 * length);
+    MPI_Request freed;
+    if (rank == 0) {
+        MPI_Isend(sent.data(), 1, type, peer, tag, MPI_COMM_WORLD, &freed);
+        MPI_Request_free(&freed);
+    } else {
+        MPI_Recv(received.data(), 1, type, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    long wrong = 0, pending = 0;
+    for (int round = 0; round < num_rounds; ++round) {
+        std::ranges::fill(sent, 1000 * round + rank);
+        std::ranges::fill(received, -1);
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        MPI_Alltoall_init(sent.data(), 1, type, received.data(), 1, type, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            int got = 0, kind = MPI_SUCCESS;
+            MPI_Irecv(&got, 1, MPI_INT, peer, tag, MPI_COMM_WORLD, &requests[0]);
+            MPI_Start(&requests[1]);
+            usleep(2000); // all is there when MPI looks for the first
+            wrong += MPI_Waitall(2, requests, statuses) == MPI_SUCCESS ? 1 : 0;
+            MPI_Error_class(statuses[1].MPI_ERROR, &kind);
+            pending += kind == MPI_ERR_PENDING ? 1 : 0;
+        } else {
+            const int too_much[64] = {};
+            MPI_Send(too_much, 64, MPI_INT, peer, tag, MPI_COMM_WORLD);
+            MPI_Start(&requests[1]);
+        }
+        wrong += MPI_Wait(&requests[1], MPI_STATUS_IGNORE) != MPI_SUCCESS ? 1 : 0;
+        for (int i = 0; i < 2 * length; ++i) {
+            wrong += received[i] != (i % 2 == 0 ? 1000 * round + i / length : -1) ? 1 : 0;
+        }
+        MPI_Request_free(&requests[1]);
+    }
+    if (rank == 0) {
+        std::printf("%ld pending\n", pending);
+    }
+    return wrong;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -293,6 +342,8 @@ int main(int argc, char** argv)
         wrong += gather_too_much_twice(type);
     } else if (mode == "waitall") {
         wrong = wait_for_get_and_message(every_second(blocks, 1));
+    } else if (mode == "pending") {
+        wrong = wait_for_pending_call();
     }
     std::printf("%ld wrong\n", wrong);
     MPI_Finalize();

@@ -1227,6 +1227,14 @@ TEST_P(mpi_by_its_handles, a_wait_for_all_takes_requests_of_gets_and_refuses_no_
     EXPECT_GT(reported(ended.err, "copies"), 0u) << ended.output();
 }
 
+// What ends later than the call that failed is received by the next one.
+TEST_P(mpi_by_its_handles, a_persistent_call_that_is_pending_when_another_request_fails_gets_its_bytes)
+{
+    const auto ended = run_program({own("mpi_rare_calls"), "pending"});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("0 wrong\n"), ContainsRegex("[1-9][0-9]* pending\n")));
+}
+
 // MPI ends what they have freed when it ends itself, and needs the windows until then.
 class mpi_end_calls : public mpi_by_its_handles
 {
