@@ -576,6 +576,12 @@ void worker::look_for_ended_neighbors()
             each->waiting.clear();
         }
     }
+    // To watch one takes a descriptor. A new connection brings its own.
+    for (const auto& each : _left) {
+        if (each.use_count() == 1) { // no transfer asks
+            each->process.reset();
+        }
+    }
 }
 
 bool worker::progress()

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,15 @@ namespace
 {
 
 constexpr std::size_t length = 4096;
+
+std::size_t num_watched_processes()
+{
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return static_cast<std::size_t>(std::ranges::count_if(files, [](const auto& each) {
+        std::error_code is_gone;
+        return std::filesystem::read_symlink(each, is_gone).string().contains("pidfd");
+    }));
+}
 
 class nixl_disconnect : public testing::Test
 {
@@ -165,6 +176,26 @@ TEST_F(nixl_disconnect, who_has_heard_of_the_other_agent_can_connect_to_it)
     EXPECT_EQ(there->disconnect("here"), UCS_OK);
     EXPECT_EQ(there->connect("here", here->connection()), UCS_OK);
     exchange_notices();
+}
+
+// Each takes a descriptor, and agents come and go.
+TEST_F(nixl_disconnect, who_was_disconnected_is_watched_only_as_long_as_a_transfer_needs_it)
+{
+    EXPECT_EQ(num_watched_processes(), 2u);
+    auto kept = prepared_there();
+    EXPECT_EQ(here->disconnect("there"), UCS_OK);
+    EXPECT_EQ(there->disconnect("here"), UCS_OK);
+    EXPECT_TRUE(ucxl::test::wait_until([&] {
+        progress(1);
+        return num_watched_processes() == 1;
+    }));
+    kept.reset();
+    EXPECT_TRUE(ucxl::test::wait_until([&] {
+        progress(1);
+        return num_watched_processes() == 0;
+    }));
+    connect();
+    EXPECT_EQ(num_watched_processes(), 2u);
 }
 
 TEST_F(nixl_disconnect, an_agent_that_ended_does_no_harm_to_the_other_one)
