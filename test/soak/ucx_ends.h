@@ -17,7 +17,9 @@ inline bool was_ended_by_copy(const std::string& output)
 // Who gets answers of a peer whose endpoint failed before.
 inline bool was_ended_by_late_completion(const std::string& output)
 {
-    return output.contains("`(flush_ops_count >= 0)") && output.contains("ucp_rma_cmpl_handler");
+    return output.contains("`(flush_ops_count >= 0)") &&
+           (output.contains("ucp_rma_cmpl_handler") || output.contains("ucp_get_rep_handler") ||
+            output.contains("ucp_atomic_rep_handler"));
 }
 
 } // namespace ucxl::soak
