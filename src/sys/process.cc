@@ -1,6 +1,5 @@
 #include "process.h"
 
-#include "fork.h"
 #include "hash.h"
 
 #include <array>
@@ -11,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <format>
-#include <mutex>
 #include <span>
 #include <string_view>
 
@@ -120,26 +118,11 @@ std::optional<process_status> status_of_process(pid_t pid)
     return status;
 }
 
-namespace
-{
-
-std::mutex& identity_lock()
-{
-    static std::mutex& lock = *[] {
-        auto* const made = new std::mutex;
-        hold_over_fork<[]() -> std::mutex& { return identity_lock(); }>();
-        return made;
-    }();
-    return lock;
-}
-
-} // namespace
-
 process_identity process_identity::own()
 {
-    // Asked of the system again only after a fork or a change of the user: a key is unpacked for every rendezvous.
-    static process_identity known{};
-    const std::lock_guard guard(identity_lock());
+    // Asked of the system again only after a fork or a change of the user: a key is unpacked for every rendezvous. Each
+    // thread asks for itself: callers hold locks, and fork would have to take one of this after all of them.
+    static constinit thread_local process_identity known{};
     if (known.pid != own_pid() || known.user != geteuid()) {
         known = ask_system();
     }

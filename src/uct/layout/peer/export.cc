@@ -85,7 +85,6 @@ exporter& exporter::instance()
 {
     // Never destroyed: destructors that run later may release windows.
     static exporter& owner = *[] {
-        static_cast<void>(process_identity::own()); // fork takes its lock after this one, as prepare() does
         window_registry::hold_lock_over_fork();
         auto* const made = new exporter;
         hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();

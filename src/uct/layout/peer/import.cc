@@ -186,7 +186,6 @@ importer& importer::instance()
 {
     // Never destroyed: destructors that run later may destroy keys.
     static importer& owner = *[] {
-        static_cast<void>(process_identity::own()); // fork takes its lock after this one, as acquire() does
         auto* const made = new importer;
         hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();
         return made;
