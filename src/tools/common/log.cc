@@ -11,6 +11,7 @@ namespace ucxl::tools
 namespace
 {
 
+// Of each thread: who holds the log wants the errors of its own calls.
 struct log_state {
     bool holding = false;
     std::string held;
@@ -18,7 +19,7 @@ struct log_state {
 
 log_state& state()
 {
-    static log_state one;
+    static thread_local log_state one;
     return one;
 }
 

@@ -14,7 +14,7 @@ namespace ucxl::tools
 // Call it once, at the start of main().
 void log_to_stderr();
 
-// Collects errors instead of printing them. One object at a time, in the main thread.
+// Collects the errors of the calls of its thread instead of printing them. One object at a time in each thread.
 class held_log
 {
 public:
