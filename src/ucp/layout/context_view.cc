@@ -16,7 +16,7 @@ namespace
 
 // Registers an address that belongs to no window. Some releases of UCX refuse memory of a type for which the context
 // has no domain.
-result<context_view> ask(ucp_context_h context)
+result<asked_domains> ask(ucp_context_h context)
 {
     UCXL_TRY(window_registry::instance().reserve());
     ucp_mem_map_params_t params;
@@ -45,7 +45,8 @@ result<const context_view*> context_views::of(ucp_context_h context)
     if (const auto known = _known.find(context); known != _known.end()) {
         return &known->second;
     }
-    _other = context == nullptr || abi::is_foreign(context) ? context_view{} : UCXL_TRY(ask(context));
+    const bool is_ours = context != nullptr && !abi::is_foreign(context);
+    _other             = is_ours ? context_view{UCXL_TRY(ask(context)), ++_num_asked} : context_view{};
     if (_other.copying == nullptr) {
         return &_other;
     }

@@ -7,6 +7,7 @@
 #include "sys/error.h"
 #include "ucs/window/domain_query.h"
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 
@@ -16,7 +17,9 @@ namespace ucxl
 {
 
 // Without `copying` the context has no windows: UCP would take one for host memory there, and crash.
-using context_view = asked_domains;
+struct context_view : asked_domains {
+    std::uint64_t number = 0; // of the question, which no other context has; 0: of no context
+};
 
 class context_views
 {
@@ -30,6 +33,7 @@ public:
 private:
     std::unordered_map<ucp_context_h, context_view> _known; // those that have windows
     context_view _other;                                    // of the last one that has none
+    std::uint64_t _num_asked = 0;
 };
 
 // Why windows cannot be used in a context that has none.

@@ -79,7 +79,8 @@ key_choice wanted_choice()
 result<decision> decide(const context_view& view, window_binding binding)
 {
     UCXL_TRY(window_registry::instance().complete(binding));
-    decision decided{.binding = std::move(binding), .carrier = wanted_carrier(), .keys = {}, .why_copied = {}};
+    decision decided{
+        .binding = std::move(binding), .carrier = wanted_carrier(), .keys = {}, .why_copied = {}, .view = view.number};
     if (decided.carrier == window_carrier::copies) {
         decided.carrier = with_part(decided.carrier);
         return decided;

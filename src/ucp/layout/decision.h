@@ -11,6 +11,7 @@
 #include "ucs/window/window.h"
 #include "ucs/window/window_keys.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -24,7 +25,8 @@ struct decision {
     window_carrier carrier = window_carrier::undecided;
     std::unique_ptr<planned_keys> keys; // with window_carrier::keys
     std::string why_copied;             // although there are devices; else empty
-    bool may_change = false;            // what went wrong may go well next time
+    bool may_change    = false;         // what went wrong may go well next time
+    std::uint64_t view = 0;             // the number of that of the context
 };
 
 // The part that makes hardware keys, if a domain of the context has some; or null.

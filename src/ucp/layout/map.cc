@@ -203,7 +203,7 @@ result<cached_window*> find(map_state& state, ucp_context_h context, const conte
         return nullptr;
     }
     cached_window* const known =
-        state.cache.reuse(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+        state.cache.reuse(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), view.number);
     if (known == nullptr) {
         return nullptr;
     }

@@ -74,13 +74,14 @@ bool window_cache::wake(cached_window& cached)
     return true;
 }
 
-cached_window* window_cache::reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
+cached_window* window_cache::reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive, std::uint64_t view)
 {
     cached_window* const found = find(layout, bases, exclusive);
     if (found == nullptr) {
         return nullptr;
     }
-    if (found->users == 0 && (is_over_regions(*layout.value, bases) || !wake(*found))) {
+    const bool was_refused = !found->why_copied.empty() && found->view != view;
+    if (found->users == 0 && (was_refused || is_over_regions(*layout.value, bases) || !wake(*found))) {
         _idle.erase(found->idle_position);
         destroy(found);
         return nullptr;
@@ -105,6 +106,7 @@ result<cached_window*> window_cache::create(ucp_layout& layout, decision decided
     created->layout     = retain(&layout);
     created->exclusive  = exclusive;
     created->why_copied = std::move(decided.why_copied);
+    created->view       = decided.view;
     created->is_kept    = !decided.may_change;
     if (!exclusive && !created->has_own_memory()) {
         index(*created);

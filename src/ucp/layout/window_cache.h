@@ -16,6 +16,7 @@
 #include "handle.h"
 #include "ucs/window/window.h"
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -42,6 +43,7 @@ struct cached_window {
     unsigned users = 0;                // mappings; 0: the window is on the idle list
     bool exclusive = false;            // not in the index by content
     std::string why_copied;            // why it has no hardware key, if devices were asked
+    std::uint64_t view      = 0;       // the number of that of the context whose devices were asked
     bool is_kept            = true;    // when unused, as far as there is room
     bool had_memory_handle  = false;   // in any context: its carrier is decided
     window_user* first_user = nullptr; // those with a handle, in a list
@@ -63,9 +65,9 @@ public:
     ~window_cache();
 
     // Adds a use of the window over this memory of the caller. An exclusive window has only this use. Returns null if
-    // there is none, or one that is unused and has to be made again: its keys cannot be had, or its memory is shared by
-    // now. Throws std::bad_alloc.
-    cached_window* reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive);
+    // there is none, or one that is unused and has to be made again: its keys cannot be had, devices of another context
+    // than that of the view refused them, or its memory is shared by now. Throws std::bad_alloc.
+    cached_window* reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive, std::uint64_t view);
     // Makes the window, with one use. Errors: as ucxl::create(). Throws std::bad_alloc.
     result<cached_window*> create(ucp_layout& layout, decision decided, bool exclusive);
     // Removes a use.

@@ -152,10 +152,8 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
     device.fail(GetParam().fault);
     {
         own_peer peer;
-        // A window that was unused since another test, of the same layout and at the same place, would be copied still.
-        const auto turn = static_cast<unsigned char>(GetParam().name[0]);
-        std::array<shown_memory, 3> all{shown_memory(spec::strided(spec::block(64), {{500U + turn, 160}})),
-                                        shown_memory(pieces(300 + turn)), shown_memory(three_loops(400U + turn))};
+        std::array<shown_memory, 3> all{shown_memory(spec::strided(spec::block(64), {{500, 160}})),
+                                        shown_memory(pieces(300)), shown_memory(three_loops(400))};
         for (std::size_t i = 0; i < all.size(); ++i) {
             check_ok(all[i].map(peer.context()), "ucp_layout_map");
             all[i].exchange(peer);
@@ -166,6 +164,26 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
         EXPECT_TRUE(device.stop_failing()) << "nothing was refused";
     }
     EXPECT_EQ(device.objects(), before);
+}
+
+// Though the window is of the same layout and over the same memory, and lay unused meanwhile.
+TEST(refused_windows, get_keys_in_a_context_whose_device_has_them)
+{
+    const device_control device;
+    shown_memory memory(spec::strided(spec::block(64), {{613, 160}}));
+    device.fail("refuse:indirect_atomic");
+    {
+        own_peer peer;
+        check_ok(memory.map(peer.context()), "ucp_layout_map");
+        EXPECT_FALSE(memory.has_key());
+        memory.unmap();
+    }
+    EXPECT_TRUE(device.stop_failing());
+    own_peer peer;
+    check_ok(memory.map(peer.context()), "ucp_layout_map");
+    EXPECT_TRUE(memory.has_key()) << memory.why_no_key();
+    memory.exchange(peer);
+    memory.unmap();
 }
 
 void change_device(const std::string& change)
