@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 
+using ucxl::mpi::end_results;
 using ucxl::mpi::ending_requests;
 using ucxl::mpi::operations;
 using ucxl::mpi::requests;
@@ -14,32 +15,27 @@ using ucxl::mpi::requests;
 namespace
 {
 
-// What a call that names one request, or none, got to write to.
-struct written_of_one {
-    const int* index = nullptr; // null if it has one request only
-    const int* flag  = nullptr; // null if it waits
-};
-
+// `results` say where the call writes.
 template <typename Next, typename... Rest>
-[[gnu::noinline]] int end_held(int count, MPI_Request* array, written_of_one into, Next* next, Rest... arguments)
+[[gnu::noinline]] int end_held(int count, MPI_Request* array, end_results results, Next* next, Rest... arguments)
 {
     ending_requests ending(count, array);
-    const int result = next(arguments...);
-    ending.settle({.of_call = result, .indices = into.index, .flag = into.flag});
-    return result;
+    results.of_call = next(arguments...);
+    ending.settle(results);
+    return results.of_call;
 }
 
 // Ends one request at most. `arguments` are those of `next`.
 template <typename Next, typename... Rest>
-UCXL_MPI_FAST int end_one(int count, MPI_Request* array, written_of_one into, Next* next, Rest... arguments)
+UCXL_MPI_FAST int end_one(int count, MPI_Request* array, end_results results, Next* next, Rest... arguments)
 {
-    return requests::any() ? end_held(count, array, into, next, arguments...) : next(arguments...);
+    return requests::any() ? end_held(count, array, results, next, arguments...) : next(arguments...);
 }
 
 // Whether a call that fails like this says which requests have failed.
 bool names_requests(int result)
 {
-    return result == MPI_SUCCESS || ucxl::mpi::end_results::error_class(result) == MPI_ERR_IN_STATUS;
+    return result == MPI_SUCCESS || end_results::error_class(result) == MPI_ERR_IN_STATUS;
 }
 
 // What a call that names all requests, or some of them, got to write to.
@@ -140,7 +136,7 @@ UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuse
 
 UCXL_MPI_CALL own_MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
 {
-    return end_one(count, array, {.index = index}, next_MPI_Waitany, count, array, index, status);
+    return end_one(count, array, {.indices = index}, next_MPI_Waitany, count, array, index, status);
 }
 
 UCXL_MPI_CALL own_MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
@@ -162,7 +158,7 @@ UCXL_MPI_CALL own_MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Sta
 
 UCXL_MPI_CALL own_MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
 {
-    return end_one(count, array, {.index = index, .flag = flag}, next_MPI_Testany, count, array, index, flag, status);
+    return end_one(count, array, {.indices = index, .flag = flag}, next_MPI_Testany, count, array, index, flag, status);
 }
 
 UCXL_MPI_CALL own_MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])

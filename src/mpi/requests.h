@@ -119,7 +119,7 @@ private:
 
 // What a call that may end requests said of them.
 struct end_results {
-    int of_call;
+    int of_call                = MPI_SUCCESS;
     const MPI_Status* statuses = nullptr; // null: it may have ended one, whose result is that of the call
     const int* indices         = nullptr; // of the requests that it names; null: it names all, in their order
     int number                 = 1;       // of those that it names, where there are indices
