@@ -222,7 +222,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
                 "processes have the heap\n",
                 rounds, of_mpi, all.as_bare, over_heap);
     std::printf("%u operations were left out by processes that are short of something\n", all.left_out);
-    std::printf("of UCX and MPI: %u rounds ended early by a blocked queue, %u processes ended by "
+    std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
                 "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %u left behind%s\n", all.operations, all.kills,
