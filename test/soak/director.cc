@@ -175,6 +175,8 @@ void director::count_end(unsigned rank, const test::ended_process& ended)
     const bool is_of_ucx  = _outcome.kills > 0 && (is_of_target || is_of_copy || was_ended_by_late_completion(output));
     (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
     if (!is_of_ucx) {
+        const bool loses_endpoints = _plan.has_cards && _plan.has_error_handling && _outcome.kills == 0;
+        _outcome.unconnected += !hung && loses_endpoints && may_have_lost_endpoint(output) ? 1 : 0;
         _outcome.told += std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, output);
     }
 }

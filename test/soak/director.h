@@ -23,10 +23,13 @@ struct outcome {
     unsigned ended           = 0; // processes, by UCX, because they answered or copied to one that was killed
     unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
     unsigned as_bare         = 0; // jobs of MPI that are as wrong without the library
+    unsigned unconnected     = 0; // processes, of the wrong ones, that UCX did not connect over cards
+    unsigned reconnected     = 0; // rounds with such processes that were right when they ran once more
     unsigned left            = 0; // processes, files and parts of a device that stay after the round
     std::string told{};           // what was wrong
 
     bool is_good() const { return wrong == 0 && hung == 0 && left == 0; }
+    bool is_only_unconnected() const { return wrong != 0 && wrong == unconnected && hung == 0 && left == 0; }
 };
 
 class director

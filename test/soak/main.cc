@@ -109,9 +109,9 @@ outcome run_on_device(const round_plan& plan)
                                       "-", "--", own_program(), "--round", std::to_string(plan.seed), "--counts"});
     const auto ended = round.wait(std::chrono::minutes(15));
     outcome counted;
-    const bool is_counted = std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u %u", &counted.operations,
-                                        &counted.left_out, &counted.kills, &counted.wrong, &counted.hung,
-                                        &counted.ended, &counted.blocked, &counted.left) == 8;
+    const bool is_counted = std::sscanf(ended.out.c_str(), "counts %lu %u %u %u %u %u %u %u %u", &counted.operations,
+                                        &counted.left_out, &counted.kills, &counted.wrong, &counted.unconnected,
+                                        &counted.hung, &counted.ended, &counted.blocked, &counted.left) == 9;
     if (ended.timed_out) {
         ++counted.hung;
     } else if (!is_counted || ended.status != 0) {
@@ -133,9 +133,28 @@ outcome run_on_device(const round_plan& plan)
     return counted;
 }
 
+// Rarely UCX does not find an endpoint while it connects two processes over cards (docs/limits.md). The round runs once
+// more then: what is wrong because of the round itself is wrong again.
+outcome run_on_device_until_connected(const round_plan& plan)
+{
+    const outcome first = run_on_device(plan);
+    if (!first.is_only_unconnected()) {
+        return first;
+    }
+    outcome again = run_on_device(plan);
+    again.operations += first.operations;
+    again.left_out += first.left_out;
+    again.kills += first.kills;
+    again.ended += first.ended;
+    again.reconnected = again.is_good() ? 1 : 0;
+    again.told = std::format("{}the same round once more: {}\n{}", first.told, again.is_good() ? "right" : "not right",
+                             again.told);
+    return again;
+}
+
 outcome run_round(const round_plan& plan, bool is_on_device)
 {
-    return plan.has_cards && !is_on_device ? run_on_device(plan) : director(plan, own_program()).run();
+    return plan.has_cards && !is_on_device ? run_on_device_until_connected(plan) : director(plan, own_program()).run();
 }
 
 struct ran_round {
@@ -197,7 +216,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
             of_ucx += remove_segments_of(may_leave);
             files = left_behind();
         }
-        if (!round.is_good() || round.blocked > 0 || !files.empty()) {
+        if (!round.is_good() || round.blocked > 0 || round.reconnected > 0 || !files.empty()) {
             std::printf("round %lu%s: %s\n%s", seed, round.blocked > 0 ? " (a queue of UCX is blocked)" : "",
                         plan.c_str(), round.told.c_str());
             for (const std::string& name : files) {
@@ -213,6 +232,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.hung += round.hung;
         all.blocked += round.blocked;
         all.as_bare += round.as_bare;
+        all.reconnected += round.reconnected;
         all.ended += round.ended;
         all.left += round.left + static_cast<unsigned>(files.size());
         over_heap += has_heap ? round.kills : 0;
@@ -225,6 +245,8 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
                 "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
+    std::printf("%u rounds over cards in which UCX did not connect two processes, and did when they ran once more\n",
+                all.reconnected);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %u left behind%s\n", all.operations, all.kills,
                 all.wrong, all.hung, all.left, has_own_shared_memory ? "" : " (files: not looked)");
     return all.is_good() ? 0 : 1;
@@ -270,8 +292,9 @@ try {
     }
     if (counts) {
         const outcome counted = run_round(plan_of(round), true);
-        std::printf("counts %lu %u %u %u %u %u %u %u\n%s", counted.operations, counted.left_out, counted.kills,
-                    counted.wrong, counted.hung, counted.ended, counted.blocked, counted.left, counted.told.c_str());
+        std::printf("counts %lu %u %u %u %u %u %u %u %u\n%s", counted.operations, counted.left_out, counted.kills,
+                    counted.wrong, counted.unconnected, counted.hung, counted.ended, counted.blocked, counted.left,
+                    counted.told.c_str());
         test::context({.features = UCP_FEATURE_RMA}); // who opens the device ends what killed processes have there
         return 0;
     }

@@ -1,4 +1,4 @@
-// How UCX itself ends a process because another one was killed (docs/limits.md).
+// How UCX itself ends a process, mostly because another one was killed (docs/limits.md).
 //
 // Example: if (num_kills > 0 && was_ended_by_copy(ended.output())) { ... }
 #pragma once
@@ -20,6 +20,12 @@ inline bool was_ended_by_late_completion(const std::string& output)
     return output.contains("`(flush_ops_count >= 0)") &&
            (output.contains("ucp_rma_cmpl_handler") || output.contains("ucp_get_rep_handler") ||
             output.contains("ucp_atomic_rep_handler"));
+}
+
+// Who connects over cards with error handling, while UCX does not find one of its endpoints. Nobody was killed.
+inline bool may_have_lost_endpoint(const std::string& output)
+{
+    return output.contains("cannot connect") || output.contains("Assertion `(*ep_p)->worker == worker' failed");
 }
 
 } // namespace ucxl::soak
