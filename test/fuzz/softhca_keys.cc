@@ -174,8 +174,7 @@ private:
         piece found;
         while (walk.next(found)) {
             for (std::uint64_t i = 0; i < found.length; ++i, ++seen) {
-                require(seen < expected.bytes.size() &&
-                            expected.bytes[seen] == test::byte_place{found.space, found.client, found.address + i},
+                require(seen < expected.bytes.size() && test::is_at(_memory, expected.bytes[seen], found, i),
                         "a walk finds the bytes of the oracle");
             }
         }

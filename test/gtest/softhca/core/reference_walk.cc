@@ -68,6 +68,13 @@ bool walker::check_state(const key_user& user, const mkey_record& key)
 bool walker::use(const key_user& given_user, std::uint32_t number, std::uint64_t address, std::uint64_t length,
                  right needed, unsigned indirect_above)
 {
+    if (number == key_without_memory) {
+        if (needed != right::local_read && needed != right::local_write) {
+            return fail(access_fault::no_such_key);
+        }
+        _result.bytes.insert(_result.bytes.end(), length, without_memory);
+        return true;
+    }
     key_user user          = given_user;
     const mkey_record* key = number >> 8 < max_mkeys ? &_memory.mkeys.records[number >> 8] : nullptr;
     if (key == nullptr || number >> 8 == 0 || key->owner.life != life::live || key->variant != (number & 0xff) ||
@@ -203,6 +210,16 @@ bool walker::use_repeat_block(const key_user& user, const mkey_record& key, wide
 }
 
 } // namespace
+
+bool is_at(const arena& memory, const byte_place& place, const piece& found, std::uint64_t offset)
+{
+    const byte_place seen{found.space, found.client, found.address + offset};
+    if (place != without_memory) {
+        return seen == place;
+    }
+    const std::uint64_t in_arena = seen.address - reinterpret_cast<std::uintptr_t>(&memory);
+    return seen.space == space::engine && seen.client == 0 && in_arena >= sizeof(memory);
+}
 
 reference_result reference_walk(arena& memory, const key_user& user, std::uint32_t key, std::uint64_t address,
                                 std::uint64_t length, right needed)

@@ -18,6 +18,12 @@ struct byte_place {
     bool operator==(const byte_place&) const = default;
 };
 
+// A byte of the key without memory: the device keeps it where no other key reaches.
+inline constexpr byte_place without_memory{space::engine, 0, 0};
+
+// Whether that byte of the piece is at the place.
+bool is_at(const arena& memory, const byte_place& place, const piece& found, std::uint64_t offset);
+
 struct reference_result {
     std::vector<byte_place> bytes; // up to the fault
     access_fault fault = access_fault::none;

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ucxl::softhca::test
 {
 
@@ -29,7 +31,7 @@ void expect_same(environment& device, const key_user& user, const random_keys::t
         ASSERT_NE(found.length, 0u);
         for (std::uint64_t i = 0; i < found.length; i++, seen++) {
             ASSERT_LT(seen, expected.bytes.size());
-            ASSERT_EQ(expected.bytes[seen], (byte_place{found.space, found.client, found.address + i}));
+            ASSERT_TRUE(is_at(device.memory, expected.bytes[seen], found, i));
         }
     }
     ASSERT_EQ(seen, expected.bytes.size());
@@ -71,6 +73,47 @@ TEST(key_walk, finds_what_the_oracle_finds_in_random_nested_keys)
     }
     EXPECT_GT(faults[0], heaps * walks / 4) << "few walks were good";
     EXPECT_GT(bytes, 100'000u);
+}
+
+// Lists of keys and of the key without memory; later ones are of earlier ones, too.
+TEST(key_walk, finds_what_the_oracle_finds_where_entries_have_no_memory)
+{
+    const std::uint64_t seed = run_seed();
+    std::size_t bytes        = 0;
+    for (unsigned heap = 0; heap < heaps; heap++) {
+        SCOPED_TRACE("seed " + std::to_string(seed) + " heap " + std::to_string(heap));
+        test_machine machine({.devices = 1, .functions_per_device = 1});
+        test_process& process = machine.start();
+        environment device{machine.memory(), process, process.id()};
+        random numbers(seed * 1000 + heap);
+        const auto choose = [&](std::uint64_t bound) { return numbers.below(bound); };
+        random_keys keys(machine.memory(), process.id(), process.allocate(4096), choose);
+        keys.make(10);
+        std::vector<random_keys::target> lists;
+        for (unsigned list = 0; list < 8; list++) {
+            std::vector<translation_entry> entries(numbers.below(12) + 1);
+            std::uint64_t length = 0;
+            for (translation_entry& entry : entries) {
+                const bool is_deeper = !lists.empty() && numbers.one_in(4);
+                const auto at        = is_deeper ? lists[numbers.below(lists.size())] : keys.pick();
+                const auto part = static_cast<std::uint32_t>(numbers.below(std::min<std::uint64_t>(at.length, 60) + 1));
+                entry =
+                    numbers.one_in(3) ? klm(part, key_without_memory, numbers.next()) : klm(part, at.key, at.address);
+                length += part;
+            }
+            lists.push_back({keys.maker().list(entries), 0, length});
+        }
+        for (unsigned i = 0; i < walks; i++) {
+            const random_keys::target& list = lists[numbers.below(lists.size())];
+            const std::uint64_t offset      = numbers.below(list.length + 1);
+            const random_keys::target at{list.key, offset, numbers.below(list.length - offset + 1)};
+            const auto needed = static_cast<right>(numbers.below(5));
+            ASSERT_NO_FATAL_FAILURE(expect_same(device, keys.user(), at, needed));
+            const auto result = reference_walk(machine.memory(), keys.user(), at.key, at.address, at.length, needed);
+            bytes += static_cast<std::size_t>(std::ranges::count(result.bytes, without_memory));
+        }
+    }
+    EXPECT_GT(bytes, 10'000u) << "without memory";
 }
 
 } // namespace
