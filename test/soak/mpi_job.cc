@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <format>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -206,20 +207,30 @@ bool has_crashed(const std::string& output, bool had_kill)
                        });
 }
 
-// MPI has defects of its own: Open MPI 5.0.7 does not receive some datatypes right. They excuse a job if all that it
-// says is wrong is wrong without the library, too, and it ends alike. Of one with a kill only the lines can be
-// compared.
+// MPI has defects of its own: Open MPI 5.0.7 does not receive some datatypes right, some of them only now and then. They
+// excuse a job if all that it says is wrong is wrong without the library, too, in one run or another, and such runs end
+// alike. Of one with a kill only the lines can be compared.
 bool is_as_wrong_without_library(const mpi_plan& plan, const verdict& said, int status, bool had_kill)
 {
+    constexpr unsigned most_runs = 40; // a line was seen that is wrong in one run of nine
     if (said.wrong.empty() || (!had_kill && (!said.is_complete || said.num_wrong != said.wrong.size()))) {
         return false;
     }
-    test::process job("/usr/bin/env", arguments_of(plan), {.variables = variables_of(plan, false)});
-    const auto ended   = job.wait(patience);
-    const verdict bare = verdict_of(ended.output());
-    return std::ranges::includes(bare.wrong, said.wrong) &&
-           (had_kill ||
-            (status == ended.status && said.num_compared == bare.num_compared && said.num_wrong <= bare.num_wrong));
+    std::multiset<std::string> wrong_without;
+    for (unsigned runs = 0; runs < most_runs; ++runs) {
+        test::process job("/usr/bin/env", arguments_of(plan), {.variables = variables_of(plan, false)});
+        const auto ended   = job.wait(patience);
+        const verdict bare = verdict_of(ended.output());
+        if (had_kill || (status == ended.status && bare.is_complete && said.num_compared == bare.num_compared)) {
+            std::multiset<std::string> both;
+            std::ranges::set_union(wrong_without, bare.wrong, std::inserter(both, both.end()));
+            wrong_without = std::move(both);
+        }
+        if (std::ranges::includes(wrong_without, said.wrong)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace
