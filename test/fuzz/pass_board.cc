@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,11 @@ using fuzz::require;
 #ifndef UCXL_FUZZ_REPLAY
 // There is nobody to wait for: whoever waits asks for the next step, after many of these.
 extern "C" int sched_yield() noexcept
+{
+    return 0;
+}
+
+extern "C" int clock_nanosleep(clockid_t, int, const timespec*, timespec*)
 {
     return 0;
 }
