@@ -394,15 +394,21 @@ void run_isendrecv(round_seed seed)
     moved.check();
 }
 
+// MPI_Isendrecv_replace of MPICH 4.2.1 takes packed bytes for elements, reads beyond them, and frees the datatype. The
+// library stands before it for all that is more than one block, but not where MPICH gives other bounds than the standard:
+// it does for some distributed arrays.
+bool is_replaced_right(const elements& drawn)
+{
+    return !is_mpich() || (has_gaps(drawn) && !drawn.type.text().contains("darray"));
+}
+
 // The same datatype in both directions, but other numbers.
 template <typename Exchange>
 void replace(round_seed seed, Exchange exchange)
 {
     const int peer   = own_rank ^ 1;
     round_seed drawn = derive_seed(seed, 1);
-    // MPI_Isendrecv_replace of MPICH 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands
-    // before it for all that is more than one block.
-    while (is_mpich() && !has_gaps(elements(drawn))) {
+    while (!is_replaced_right(elements(drawn))) {
         drawn = derive_seed(drawn, 1);
     }
     elements own(drawn), other(drawn);
