@@ -207,9 +207,9 @@ bool has_crashed(const std::string& output, bool had_kill)
                        });
 }
 
-// MPI has defects of its own: Open MPI 5.0.7 does not receive some datatypes right, some of them only now and then. They
-// excuse a job if all that it says is wrong is wrong without the library, too, in one run or another, and such runs end
-// alike. Of one with a kill only the lines can be compared.
+// MPI has defects of its own: Open MPI 5.0.7 does not receive some datatypes right, some of them only now and then.
+// They excuse a job if all that it says is wrong is wrong without the library, too, in one run or another, and such
+// runs end alike. Of one with a kill only the lines can be compared.
 bool is_as_wrong_without_library(const mpi_plan& plan, const verdict& said, int status, bool had_kill)
 {
     constexpr unsigned most_runs = 40; // a line was seen that is wrong in one run of nine

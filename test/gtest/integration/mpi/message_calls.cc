@@ -395,8 +395,8 @@ void run_isendrecv(round_seed seed)
 }
 
 // MPI_Isendrecv_replace of MPICH 4.2.1 takes packed bytes for elements, reads beyond them, and frees the datatype. The
-// library stands before it for all that is more than one block, but not where MPICH gives other bounds than the standard:
-// it does for some distributed arrays.
+// library stands before it for all that is more than one block, but not where MPICH gives other bounds than the
+// standard: it does for some distributed arrays.
 bool is_replaced_right(const elements& drawn)
 {
     return !is_mpich() || (has_gaps(drawn) && !drawn.type.text().contains("darray"));
