@@ -172,7 +172,9 @@ void director::count_end(unsigned rank, const test::ended_process& ended)
                               (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler") ||
                                output.contains("ucp_atomic_req_handler"));
     const bool is_of_copy = !_plan.has_error_handling && was_ended_by_copy(output);
-    const bool is_of_ucx  = _outcome.kills > 0 && (is_of_target || is_of_copy || was_ended_by_late_completion(output));
+    const bool is_of_kill = _outcome.kills > 0 && (is_of_target || is_of_copy || was_ended_by_late_completion(output));
+    const bool is_short   = _plan.little == shortage::addresses && _plan.has_little == rank;
+    const bool is_of_ucx  = is_of_kill || (is_short && was_ended_without_memory(output));
     (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
     if (!is_of_ucx) {
         const bool loses_endpoints = _plan.has_cards && _plan.has_error_handling && _outcome.kills == 0;

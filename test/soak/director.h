@@ -20,7 +20,7 @@ struct outcome {
     unsigned kills           = 0;
     unsigned wrong           = 0; // bytes or statuses that were not right, and processes that ended by themselves
     unsigned hung            = 0;
-    unsigned ended           = 0; // processes, by UCX, because they answered or copied to one that was killed
+    unsigned ended           = 0; // processes, by UCX: they answered or copied to a killed one, or had no memory
     unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
     unsigned as_bare         = 0; // jobs of MPI that are as wrong without the library
     unsigned unconnected     = 0; // processes, of the wrong ones, that UCX did not connect over cards

@@ -242,7 +242,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
                 "processes have the heap\n",
                 rounds, of_mpi, all.as_bare, over_heap);
     std::printf("%u operations were left out by processes that are short of something\n", all.left_out);
-    std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
+    std::printf("of UCX and MPI, most by kills: %u rounds ended early by a blocked queue, %u processes ended by "
                 "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
     std::printf("%u rounds over cards in which UCX did not connect two processes, and did when they ran once more\n",

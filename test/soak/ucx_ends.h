@@ -22,6 +22,13 @@ inline bool was_ended_by_late_completion(const std::string& output)
             output.contains("ucp_atomic_rep_handler"));
 }
 
+// Who has no addresses left for a message that comes before its receive.
+inline bool was_ended_without_memory(const std::string& output)
+{
+    return output.contains("Failed to allocate memory pool (name=ucp_am_bufs)") &&
+           output.contains("returned Out of memory");
+}
+
 // Who connects over cards with error handling, while UCX does not find one of its endpoints. Nobody was killed.
 inline bool may_have_lost_endpoint(const std::string& output)
 {
