@@ -21,9 +21,24 @@ constexpr unsigned heaps         = 150;
 constexpr unsigned keys_per_heap = 40;
 constexpr unsigned walks         = 200;
 
-void expect_same(environment& device, const key_user& user, const random_keys::target& at, right needed)
+// Random keys over the memory of one process, the same for the same seed and number.
+struct random_heap {
+    random_heap(std::uint64_t seed, unsigned number, unsigned num_keys) : numbers(seed * 1000 + number)
+    {
+        keys.make(num_keys);
+    }
+
+    random numbers;
+    test_machine machine{{.devices = 1, .functions_per_device = 2}};
+    test_process& process = machine.start();
+    environment device{machine.memory(), process, process.id()};
+    random_keys keys{machine.memory(), process.id(), process.allocate(4096),
+                     [this](std::uint64_t bound) { return numbers.below(bound); }};
+};
+
+void expect_walk(environment& device, const key_user& user, const random_keys::target& at, right needed,
+                 const reference_result& expected)
 {
-    const reference_result expected = reference_walk(device.memory, user, at.key, at.address, at.length, needed);
     key_walk walk(device, user, at.key, at.address, at.length, needed);
     std::size_t seen = 0;
     piece found;
@@ -48,21 +63,16 @@ TEST(key_walk, finds_what_the_oracle_finds_in_random_nested_keys)
     // By hand: keys that refer to one another, of which none can be left out.
     for (unsigned heap = 0; heap < heaps; heap++) {
         SCOPED_TRACE("seed " + std::to_string(seed) + " heap " + std::to_string(heap));
-        test_machine machine({.devices = 1, .functions_per_device = 2});
-        test_process& process = machine.start();
-        environment device{machine.memory(), process, process.id()};
-        random numbers(seed * 1000 + heap);
-        const auto choose = [&](std::uint64_t bound) { return numbers.below(bound); };
-        random_keys keys(machine.memory(), process.id(), process.allocate(4096), choose);
-        keys.make(keys_per_heap);
+        random_heap made(seed, heap, keys_per_heap);
+        auto& [numbers, machine, process, device, keys] = made;
         for (unsigned i = 0; i < walks; i++) {
             random_keys::target at = keys.pick();
             at.length              = numbers.below(at.length + 2);
             key_user user          = keys.user();
             user.function          = numbers.one_in(10) ? 1 : 0;
             const auto needed      = static_cast<right>(numbers.below(5));
-            ASSERT_NO_FATAL_FAILURE(expect_same(device, user, at, needed));
-            const auto result = reference_walk(machine.memory(), user, at.key, at.address, at.length, needed);
+            const auto result      = reference_walk(machine.memory(), user, at.key, at.address, at.length, needed);
+            ASSERT_NO_FATAL_FAILURE(expect_walk(device, user, at, needed, result));
             faults[static_cast<unsigned>(result.fault)]++;
             bytes += result.bytes.size();
         }
@@ -82,13 +92,8 @@ TEST(key_walk, finds_what_the_oracle_finds_where_entries_have_no_memory)
     std::size_t bytes        = 0;
     for (unsigned heap = 0; heap < heaps; heap++) {
         SCOPED_TRACE("seed " + std::to_string(seed) + " heap " + std::to_string(heap));
-        test_machine machine({.devices = 1, .functions_per_device = 1});
-        test_process& process = machine.start();
-        environment device{machine.memory(), process, process.id()};
-        random numbers(seed * 1000 + heap);
-        const auto choose = [&](std::uint64_t bound) { return numbers.below(bound); };
-        random_keys keys(machine.memory(), process.id(), process.allocate(4096), choose);
-        keys.make(10);
+        random_heap made(seed, heap, 10);
+        auto& [numbers, machine, process, device, keys] = made;
         std::vector<random_keys::target> lists;
         for (unsigned list = 0; list < 8; list++) {
             std::vector<translation_entry> entries(numbers.below(12) + 1);
@@ -108,8 +113,8 @@ TEST(key_walk, finds_what_the_oracle_finds_where_entries_have_no_memory)
             const std::uint64_t offset      = numbers.below(list.length + 1);
             const random_keys::target at{list.key, offset, numbers.below(list.length - offset + 1)};
             const auto needed = static_cast<right>(numbers.below(5));
-            ASSERT_NO_FATAL_FAILURE(expect_same(device, keys.user(), at, needed));
             const auto result = reference_walk(machine.memory(), keys.user(), at.key, at.address, at.length, needed);
+            ASSERT_NO_FATAL_FAILURE(expect_walk(device, keys.user(), at, needed, result));
             bytes += static_cast<std::size_t>(std::ranges::count(result.bytes, without_memory));
         }
     }
