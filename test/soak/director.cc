@@ -42,6 +42,16 @@ std::uint64_t place_of(word told, unsigned step)
 
 } // namespace
 
+void outcome::add_counts(const outcome& other)
+{
+    operations += other.operations;
+    for (const auto count :
+         {&outcome::left_out, &outcome::kills, &outcome::wrong, &outcome::hung, &outcome::ended, &outcome::blocked,
+          &outcome::as_bare, &outcome::unconnected, &outcome::reconnected, &outcome::left}) {
+        this->*count += other.*count;
+    }
+}
+
 director::director(const round_plan& plan, std::string program) : _plan(plan), _program(std::move(program))
 {
 }

@@ -30,6 +30,7 @@ struct outcome {
 
     bool is_good() const { return wrong == 0 && hung == 0 && left == 0; }
     bool is_only_unconnected() const { return wrong != 0 && wrong == unconnected && hung == 0 && left == 0; }
+    void add_counts(const outcome& other);
 };
 
 class director

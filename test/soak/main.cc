@@ -137,16 +137,14 @@ outcome run_on_device(const round_plan& plan)
 // more then: what is wrong because of the round itself is wrong again.
 outcome run_on_device_until_connected(const round_plan& plan)
 {
-    const outcome first = run_on_device(plan);
+    outcome first = run_on_device(plan);
     if (!first.is_only_unconnected()) {
         return first;
     }
-    outcome again = run_on_device(plan);
-    again.operations += first.operations;
-    again.left_out += first.left_out;
-    again.kills += first.kills;
-    again.ended += first.ended;
+    outcome again     = run_on_device(plan);
     again.reconnected = again.is_good() ? 1 : 0;
+    first.wrong = first.unconnected = 0;
+    again.add_counts(first);
     again.told = std::format("{}the same round once more: {}\n{}", first.told, again.is_good() ? "right" : "not right",
                              again.told);
     return again;
@@ -225,16 +223,8 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
             }
             std::fflush(stdout);
         }
-        all.operations += round.operations;
-        all.left_out += round.left_out;
-        all.kills += round.kills;
-        all.wrong += round.wrong;
-        all.hung += round.hung;
-        all.blocked += round.blocked;
-        all.as_bare += round.as_bare;
-        all.reconnected += round.reconnected;
-        all.ended += round.ended;
-        all.left += round.left + static_cast<unsigned>(files.size());
+        all.add_counts(round);
+        all.left += static_cast<unsigned>(files.size());
         over_heap += has_heap ? round.kills : 0;
         of_mpi += mpi_plan_of(seed) ? 1 : 0;
     }
