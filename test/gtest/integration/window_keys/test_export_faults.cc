@@ -82,8 +82,8 @@ protected:
     }
     ~faults_of_the_bind_queue() override { _device.stop_failing(); }
 
-    // Exports and unmaps in a random order.
-    outcome use(own_peer& host, dpu_side& dpu, unsigned turns)
+    // Exports so many buffers and unmaps them in a random order: one bind each for both.
+    outcome use(own_peer& host, dpu_side& dpu, unsigned num_buffers)
     {
         outcome found;
         std::vector<std::unique_ptr<shared_buffer>> all;
@@ -92,10 +92,11 @@ protected:
             (*place)->unmap_and_expect_nothing_is_reached();
             all.erase(place);
         };
-        for (unsigned turn = 0; turn < turns; ++turn) {
+        for (unsigned made = 0; made < num_buffers;) {
             if (!all.empty() && _random.one_in(3)) {
                 drop_one();
             } else {
+                ++made;
                 auto next = std::make_unique<shared_buffer>(host, dpu, _random.next());
                 ++(!next->is_exported()        ? found.by_nobody
                    : next->is_of_the_library() ? found.by_the_library
