@@ -42,7 +42,9 @@ public:
     {
         _window = make_window_of_two(memory(), 0);
         _key    = export_window(_window->address());
-        make_the_importer();
+        // Makes what keeps imports outside of the order: two threads that make it at once would wait for each other by
+        // a lock of the compiler, of which the scheduler does not know.
+        drop_idle_imports();
         _all.add(own_pid(), [this] { own(); });
         for (std::uint64_t peers = 1 + _random.below(2); peers > 0; --peers) { // threads of one
             _all.add(own_pid(), [this] { use(); });
@@ -65,17 +67,6 @@ public:
     bool was_used() const { return _was_used; }
 
 private:
-    // What lives from the first import on is made outside of the order: two threads that make it at once wait for each
-    // other by a lock of the compiler, of which the scheduler does not know.
-    void make_the_importer()
-    {
-        [[maybe_unused]] static const bool is_made = [this] {
-            release_window(must(import_window(_key)));
-            drop_idle_imports();
-            return true;
-        }();
-    }
-
     void own()
     {
         for (std::uint64_t place = 1, last = _random.below(most_rebindings + 1); place <= last; ++place) {
