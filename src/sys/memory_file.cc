@@ -26,10 +26,12 @@ bool is_in_memory(const struct stat& file, const struct statfs& system)
     return S_ISREG(file.st_mode) && (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
 }
 
-bool keeps_its_length(const owned_fd& file)
+bool keeps_its_memory(const owned_fd& file)
 {
     const int seals = fcntl(file.get(), F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+    struct statfs system{};
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstatfs(file.get(), &system) == 0 &&
+           system.f_type != HUGETLBFS_MAGIC;
 }
 
 std::uint64_t page_length_of(const struct stat& file, const struct statfs& system)

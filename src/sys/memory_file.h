@@ -22,8 +22,10 @@ result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int se
 // Whether a file is in memory only, and not of a device: of tmpfs or hugetlbfs.
 bool is_in_memory(const struct stat& file, const struct statfs& system);
 
-// Whether the file can never become shorter (F_SEAL_SHRINK), so that all of a mapping can always be touched.
-bool keeps_its_length(const owned_fd& file);
+// Whether all of a mapping can always be touched: the file can never become shorter (F_SEAL_SHRINK) and is not of
+// hugetlbfs. No seal keeps a page of that in a file: who punches a hole (fallocate(2)) gives it away, and there may be
+// no other one.
+bool keeps_its_memory(const owned_fd& file);
 
 // Bytes of the pages of such a file: those of hugetlbfs are longer.
 std::uint64_t page_length_of(const struct stat& file, const struct statfs& system);

@@ -58,8 +58,8 @@ result<owned_mapping> map_pages(const peer_file& file, std::uint64_t offset, std
 
 result<owned_mapping> map_kept_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length, int protection)
 {
-    if (!file.keeps_its_length()) {
-        return fail(errc::invalid_param, "a file of a peer may become shorter");
+    if (!file.keeps_its_memory()) {
+        return fail(errc::invalid_param, "a file of a peer may lose memory");
     }
     return map_pages(file, offset, length, protection);
 }

@@ -33,7 +33,7 @@ public:
     bool is_there() const { return _file.is_there(); }
     std::uint64_t length() const;      // bytes, at this moment
     std::uint64_t page_length() const; // bytes
-    bool keeps_its_length() const { return ucxl::keeps_its_length(_file.file()); }
+    bool keeps_its_memory() const { return ucxl::keeps_its_memory(_file.file()); }
     // Fills all of `bytes`. Returns false if the file has fewer bytes there.
     bool read(std::uint64_t offset, std::span<std::byte> bytes) const { return read_all(_file.file(), offset, bytes); }
 
@@ -44,9 +44,9 @@ private:
 };
 
 // Maps `length` bytes from `offset` on, which is at a page boundary, for reading and writing. Errors: invalid_param
-// (the file is shorter, or may shrink), no_memory.
+// (the file is shorter, or may lose memory), no_memory.
 result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length);
-// The same of a file that may become shorter. Errors: invalid_param (the file is shorter), no_memory.
+// The same of a file that may lose memory. Errors: invalid_param (the file is shorter), no_memory.
 result<owned_mapping> map_peer_region(const peer_file& file, std::uint64_t offset, std::uint64_t length);
 // Maps the whole pages around [offset, offset + length), read-only. Errors: as map_peer_memory().
 result<owned_mapping> map_peer_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length);

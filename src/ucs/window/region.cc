@@ -153,7 +153,7 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     }
     // Peers look whether it is sealed, too.
     static_cast<void>(fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK));
-    made->_keeps_its_length = ucxl::keeps_its_length(made->_file.file());
+    made->_keeps_its_memory = ucxl::keeps_its_memory(made->_file.file());
     made->_origin           = region_origin::caller;
     made->_start            = start;
     made->_length           = length;

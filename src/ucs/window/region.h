@@ -80,8 +80,8 @@ public:
     std::uint64_t device() const { return _file.device(); } // of the file, as stat(2) tells it
     std::uint64_t inode() const { return _file.inode(); }
     std::uint64_t file_offset() const { return _file_offset; } // of the first byte
-    // False: the file is the caller's and may become shorter, and touching what it does not have ends the process.
-    bool keeps_its_length() const { return _keeps_its_length; }
+    // False: the file is the caller's and may lose pages, and touching what it does not have ends the process.
+    bool keeps_its_memory() const { return _keeps_its_memory; }
     bool holds(const void* address, std::uint64_t length) const
     {
         const std::uint64_t into = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(_start);
@@ -110,7 +110,7 @@ private:
     std::byte* _start          = nullptr;
     std::uint64_t _length      = 0;
     std::uint64_t _file_offset = 0;
-    bool _keeps_its_length     = true;
+    bool _keeps_its_memory     = true;
     mutable std::atomic<bool> _is_withdrawn{false};
 };
 

@@ -75,10 +75,10 @@ struct window_binding {
         return std::ranges::any_of(regions, [](const auto& held) { return held != nullptr && held->is_withdrawn(); });
     }
     // Whether all bytes of a shared window stay, whatever others do with its files.
-    bool keeps_its_length() const
+    bool keeps_its_memory() const
     {
         return std::ranges::all_of(regions,
-                                   [](const auto& held) { return held == nullptr || held->keeps_its_length(); });
+                                   [](const auto& held) { return held == nullptr || held->keeps_its_memory(); });
     }
     // Whether the CPU can reach the bytes only by copies.
     bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace
@@ -22,6 +23,22 @@ TEST(memory_file, is_zeroed_and_keeps_its_length)
     EXPECT_EQ(bytes, (std::array<std::byte, 64>{}));
     EXPECT_NE(ftruncate(file->get(), 32), 0);
     EXPECT_NE(ftruncate(file->get(), 128), 0);
+}
+
+// Its pages can be punched out, and the next touch of one may find none.
+TEST(memory_file, of_a_hugetlbfs_does_not_keep_its_memory_by_a_seal)
+{
+    const owned_fd plain(memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    const owned_fd huge(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+    if (!huge) {
+        GTEST_SKIP() << "the kernel has no hugetlbfs";
+    }
+    EXPECT_FALSE(keeps_its_memory(plain));
+    for (const owned_fd* const file : {&plain, &huge}) {
+        ASSERT_EQ(fcntl(file->get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    }
+    EXPECT_TRUE(keeps_its_memory(plain));
+    EXPECT_FALSE(keeps_its_memory(huge));
 }
 
 TEST(memory_file, gives_back_what_was_written_and_nothing_behind_its_end)

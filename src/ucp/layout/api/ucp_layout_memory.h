@@ -90,8 +90,9 @@ typedef struct ucp_layout_memory_params {
  * Blocks of a heap in shared memory (libucx_layout_heap) are shared already: the handle then stands for memory that
  * stays as it is, also after @ref ucp_layout_memory_destroy.
  *
- * A file that cannot be sealed, as those of shm_open(3), must not become shorter while it is shared. If it does, nobody
- * gets a signal for that but who touches memory of its own: operations of peers fail (UCX_LAY_SHM_MAP_UNSEALED).
+ * A file that cannot be sealed, as those of shm_open(3), must not become shorter while it is shared, and one of huge
+ * pages (hugetlbfs) must not get a hole (fallocate(2)). If it does, nobody gets a signal for that but who touches
+ * memory of its own: operations of peers fail (UCX_LAY_SHM_MAP_UNSEALED).
  *
  * Windows that were made before are not changed; a window that is made or bound anew afterwards is shared.
  *

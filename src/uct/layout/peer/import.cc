@@ -72,7 +72,7 @@ private:
 // Of the regions of peers that are mapped.
 struct mapped_bytes {
     std::uint64_t all   = 0;
-    std::uint64_t idle  = 0; // of those without windows that have keys
+    std::uint64_t idle  = 0; // of those without windows that have keys, and what is kept for idle windows
     std::size_t regions = 0; // how many there are
 };
 
@@ -111,7 +111,7 @@ struct mapped_region {
     }
 
     const owned_mapping memory;
-    const std::optional<guarded_range> guard;    // if the file may become shorter
+    const std::optional<guarded_range> guard;    // if the file may lose pages
     const std::shared_ptr<const shm_peer> owner; // so that no other peer has its address
 
 private:
@@ -180,6 +180,15 @@ std::span<const std::shared_ptr<mapped_region>> regions_of(const imported_window
 {
     return imported.sources != nullptr ? std::span(imported.sources->regions)
                                        : std::span<const std::shared_ptr<mapped_region>>();
+}
+
+// About what is kept for a window besides its memory: the layout, the plan, and what is known of each source. A peer
+// that shows a page may describe it by millions of entries.
+std::uint64_t kept_bytes(const imported_window& imported)
+{
+    const layout& described = *imported.described;
+    return 2 * described.entries().size_bytes() +
+           described.num_sources() * (sizeof(layout_bounds) + sizeof(std::byte*) + sizeof(shm_place));
 }
 
 importer& importer::instance()
@@ -317,27 +326,33 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
 result<void> importer::make_room(std::uint64_t length)
 {
     const std::uint64_t limit = lay_shm_limits().map_bytes;
-    const auto fits           = [&] { return length <= limit - std::min(limit, bytes.all); };
-    while (!fits() && !idle.empty()) {
+    const auto have_bytes     = [&] { return length <= limit - std::min(limit, bytes.all); };
+    const auto have_regions   = [&] { return bytes.regions < lay_shm_limits().map_regions; };
+    while (!(have_bytes() && have_regions()) && !idle.empty()) {
         drop(idle.front());
     }
-    return fits() ? result<void>()
-                  : fail(errc::exceeds_limit,
-                         std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
-                                     "(UCX_LAY_SHM_MAP_LIMIT)",
-                                     bytes.all, length, limit));
+    if (!have_regions()) {
+        return fail(errc::exceeds_limit, std::format("{} regions of peers are mapped, which is the limit "
+                                                     "(UCX_LAY_SHM_MAP_REGIONS)",
+                                                     bytes.regions));
+    }
+    return have_bytes() ? result<void>()
+                        : fail(errc::exceeds_limit,
+                               std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
+                                           "(UCX_LAY_SHM_MAP_LIMIT)",
+                                           bytes.all, length, limit));
 }
 
 result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_window& of_window, const shm_place& place)
 {
     UCXL_TRY(make_room(place.length));
     const auto file = UCXL_TRY(peer_file::open(of_window.key.owner.pid, place.fd, place.inode, O_RDWR, place.device));
-    if (file.keeps_its_length()) {
+    if (file.keeps_its_memory()) {
         auto memory = UCXL_TRY(map_peer_memory(file, place.file_offset, place.length));
         return std::make_shared<mapped_region>(std::move(memory), std::nullopt, of_window.owner, bytes);
     }
     if (lay_shm_limits().maps_unsealed == 0) {
-        return fail(errc::invalid_param, "the file of a peer's memory may become shorter (UCX_LAY_SHM_MAP_UNSEALED)");
+        return fail(errc::invalid_param, "the file of a peer's memory may lose pages (UCX_LAY_SHM_MAP_UNSEALED)");
     }
     auto memory = UCXL_TRY(map_peer_region(file, place.file_offset, place.length));
     auto guard  = UCXL_TRY(guarded_range::create(memory.start(), memory.length()));
@@ -408,10 +423,11 @@ importer::map_sources(const imported_window& of_window, std::uint64_t binding, s
         auto mapped           = UCXL_TRY(find_region(of_window, place));
         made->bases[source]   = to_address(*mapped, place);
         made->may_lose_memory = made->may_lose_memory || mapped->guard;
-        if (!std::ranges::contains(made->regions, mapped)) {
-            made->regions.push_back(std::move(mapped));
-        }
+        made->regions.push_back(std::move(mapped));
     }
+    std::ranges::sort(made->regions);
+    const auto repeated = std::ranges::unique(made->regions);
+    made->regions.erase(repeated.begin(), repeated.end());
     made->contiguous = address_of_block(*of_window.described, made->bases);
     return made;
 }
@@ -559,12 +575,14 @@ void importer::count_idle(const imported_window& counted) noexcept
 void importer::remove_from_idle(imported_window& imported) noexcept
 {
     used.splice(used.end(), idle, imported.position);
+    bytes.idle -= kept_bytes(imported);
     count_used(imported);
 }
 
 // Only for an idle window.
 void importer::drop(imported_window* imported) noexcept
 {
+    bytes.idle -= kept_bytes(*imported);
     idle.erase(imported->position);
     windows.erase(name_of(imported->key));
 }
@@ -606,6 +624,7 @@ void importer::release(imported_window* imported) noexcept
         return;
     }
     idle.splice(idle.end(), used, imported->position);
+    bytes.idle += kept_bytes(*imported);
     count_idle(*imported);
     while (!idle.empty() && is_idle_full()) {
         drop(idle.front());
@@ -687,7 +706,7 @@ bool is_published(const imported_window& imported)
 namespace
 {
 
-// In a reader section. A file that may become shorter is touched next.
+// In a reader section. A file that may lose pages is touched next.
 bool prepare_sources(const mapped_sources& sources)
 {
     if (sources.may_lose_memory) {

@@ -35,7 +35,7 @@ struct mapped_sources {
     std::uint64_t binding;
     std::vector<std::byte*> bases;
     std::byte* contiguous; // the window's first byte if its layout is one block, otherwise null
-    bool may_lose_memory;  // some of it is in a file that may become shorter
+    bool may_lose_memory;  // some of it is in a file that may lose pages
     std::vector<std::shared_ptr<mapped_region>> regions; // each once
 };
 

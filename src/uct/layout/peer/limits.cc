@@ -15,13 +15,17 @@ constexpr abi::option fields[] = {
      "Windows of peers that stay mapped after their last remote key, so that the next key of the same window is cheap.",
      offsetof(lay_shm_limit_options, idle_windows), abi::option_type::unsigned_integer},
     {"IDLE_SIZE", "4g",
-     "Bytes of memory of these windows. Memory that its owner releases stays allocated while it is mapped.",
+     "Bytes of memory of these windows, and of what is kept to work in it. Memory that its owner releases stays\n"
+     "allocated while it is mapped.",
      offsetof(lay_shm_limit_options, idle_bytes), abi::option_type::memory_units},
     {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time. Keys beyond the limit are refused.",
      offsetof(lay_shm_limit_options, map_bytes), abi::option_type::memory_units},
+    {"MAP_REGIONS", "16384",
+     "Regions of peers that may be mapped at a time. Each takes one of the system's mappings of a process\n"
+     "(vm.max_map_count), which malloc() and new threads need, too. Keys beyond the limit are refused.",
+     offsetof(lay_shm_limit_options, map_regions), abi::option_type::unsigned_integer},
     {"MAP_UNSEALED", "y",
-     "Whether to map memory of peers whose file may become shorter, such as POSIX shared memory. This process then has "
-     "a\n"
+     "Whether to map memory of peers whose file may lose pages, such as POSIX shared memory. This process then has a\n"
      "handler of SIGBUS, because touching what is gone is a bus error. If not, the kernel copies long blocks of it.",
      offsetof(lay_shm_limit_options, maps_unsealed), abi::option_type::name, yes_or_no},
     {"SHARE_MIN", "128k",
@@ -31,6 +35,7 @@ constexpr abi::option fields[] = {
 constexpr lay_shm_limit_options defaults{.idle_windows  = 64,
                                          .idle_bytes    = std::size_t{4} << 30,
                                          .map_bytes     = std::size_t{16} << 40,
+                                         .map_regions   = 16384,
                                          .maps_unsealed = 1,
                                          .min_shared    = 128 << 10};
 

@@ -9,9 +9,10 @@ namespace ucxl
 
 struct lay_shm_limit_options {
     unsigned idle_windows;  // UCX_LAY_SHM_IDLE_WINDOWS: windows kept without a key
-    std::size_t idle_bytes; // UCX_LAY_SHM_IDLE_SIZE: bytes of their memory
+    std::size_t idle_bytes; // UCX_LAY_SHM_IDLE_SIZE: bytes of their memory, and of what is kept to work in it
     std::size_t map_bytes;  // UCX_LAY_SHM_MAP_LIMIT: bytes of all mapped memory of peers
-    unsigned maps_unsealed; // UCX_LAY_SHM_MAP_UNSEALED: whether files that may become shorter are mapped
+    unsigned map_regions;   // UCX_LAY_SHM_MAP_REGIONS: how many pieces that memory may be
+    unsigned maps_unsealed; // UCX_LAY_SHM_MAP_UNSEALED: whether files that may lose pages are mapped
     std::size_t min_shared; // UCX_LAY_SHM_SHARE_MIN: bytes of the shortest operation that the owner may share
 };
 

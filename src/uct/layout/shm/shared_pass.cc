@@ -252,7 +252,7 @@ turn take_part(found_pass& pass)
     const reader_section section;
     const window* const own = find_own(request);
     if (own == nullptr || own->generation() != generation || !own->binding().is_shared() ||
-        own->binding().is_withdrawn() || !own->binding().keeps_its_length()) {
+        own->binding().is_withdrawn() || !own->binding().keeps_its_memory()) {
         return {0, true};
     }
     const auto here = resolve(section, reinterpret_cast<const void*>(request.owner_address), request.length);

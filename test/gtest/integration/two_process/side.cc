@@ -251,7 +251,7 @@ std::string side::text() const
 {
     std::string spec = to_string(*_spec);
     if (spec.size() > 2000) {
-        spec = spec.substr(0, 2000) + "...";
+        spec.replace(2000, spec.npos, "...");
     }
     return std::format("{}, packed offset {}, count {}: {}", name_of(_kind), _before, _count, spec);
 }

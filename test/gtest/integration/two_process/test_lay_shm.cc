@@ -300,6 +300,38 @@ void target_that_only_makes_progress(const peer_arguments& arguments)
     session.close();
 }
 
+// Role 0 has had a key of a window of many blocks, which lie close together. `rounds`: how many windows are kept then.
+void many_blocks(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    {
+        std::vector<ucp_dt_iov_t> blocks;
+        bytes described(1 << 21);
+        for (std::size_t i = 0, at = 0; i < (1 << 16); ++i) {
+            const std::size_t length = 8 + i * i % 7;
+            blocks.push_back({described.data() + at, length});
+            at += length + 1 + i % 5;
+        }
+        const auto layout = ucx_layout::layout::from_iov(blocks, described.data());
+        check(layout.has_value(), "ucp_layout_create_from_iov");
+        const auto own = ucx_layout::window::allocate(context.get(), *layout);
+        check(own.has_value(), "ucp_layout_map with ALLOCATE failed");
+        bytes key;
+        append_key(key, session.context(), own->memh(), own->address());
+        const bytes payload             = session.exchange(key);
+        std::span<const std::byte> rest = payload;
+        if (arguments.plays(0)) {
+            static_cast<void>(remote_key(session.endpoint(), rest));
+            check(memory_figure("  without a key") == arguments.rounds, "{} windows are kept, not {}",
+                  memory_figure("  without a key"), arguments.rounds);
+        }
+        session.barrier();
+    }
+    session.close();
+}
+
 // When the owner ends after the initiator has said that it is at work.
 itimerval soon{};
 
@@ -353,6 +385,7 @@ const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
 const scenario death("lay_shm.dead_owner", dead_owner);
 const scenario to_busy_target("lay_shm.busy_target", busy_target);
 const scenario to_progressing_target("lay_shm.target_that_only_makes_progress", target_that_only_makes_progress);
+const scenario of_many_blocks("lay_shm.many_blocks", many_blocks);
 const scenario busy_death("lay_shm.owner_killed_while_busy", owner_killed_while_busy);
 const scenario of_two_users("lay_shm.two_users",
                             [](const peer_arguments& arguments) { separated(arguments, {0, 65534}); });
@@ -397,6 +430,14 @@ TEST_P(shared_memory, of_a_killed_owner_can_be_touched_as_long_as_it_is_mapped)
     auto config                   = config_for(GetParam(), "lay_shm.dead_owner", 1);
     config.expected[0].any_output = true; // UCX logs that messages do not reach the dead peer
     config.expected[1].signal     = SIGKILL;
+    EXPECT_PAIR(config);
+}
+
+TEST_P(shared_memory, that_is_kept_counts_with_what_describes_it)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.many_blocks", 1));
+    auto config = config_for(GetParam(), "lay_shm.many_blocks", 0);
+    config.variables.emplace_back("UCX_LAY_SHM_IDLE_SIZE", "4m"); // the memory alone is less
     EXPECT_PAIR(config);
 }
 

@@ -33,7 +33,7 @@ constexpr std::size_t block = 1000, stride = 1300, count = 1000;
 constexpr std::size_t memory_length = 4 << 20;
 constexpr std::size_t length        = count * block; // packed bytes
 
-enum class origin { allocated, posix, huge, moved, several };
+enum class origin { allocated, posix, huge, sealed_huge, moved, several };
 
 // Shared memory of one origin, and a window of long rows over it.
 class shared_rows
@@ -125,6 +125,9 @@ private:
             break;
         case origin::huge:
             map_and_share(memfd_create("regions", MFD_CLOEXEC | MFD_HUGETLB));
+            break;
+        case origin::sealed_huge:
+            map_and_share(memfd_create("regions", MFD_CLOEXEC | MFD_HUGETLB | MFD_ALLOW_SEALING));
             break;
         case origin::moved:
             heap.resize(memory_length, std::byte{1});
@@ -260,6 +263,18 @@ void cut_off_in_huge_pages(const peer_arguments& arguments)
     lost(arguments, origin::huge, [](shared_rows& rows) { check(ftruncate(rows.file, 0) == 0, "ftruncate"); });
 }
 
+// A file that cannot become shorter loses its pages, and another one gets them, with all others that are free.
+void punched_in_huge_pages(const peer_arguments& arguments)
+{
+    lost(arguments, origin::sealed_huge, [](shared_rows& rows) {
+        check(ftruncate(rows.file, 0) != 0, "the file was not sealed");
+        check(fallocate(rows.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, memory_length) == 0, "fallocate");
+        constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE;
+        while (mmap(nullptr, memory_length / 2, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED) {
+        }
+    });
+}
+
 // Role 1 makes progress while role 0 uses its memory, so it would take part in long operations. But the system ends a
 // process that touches what its own file does not have any more.
 void cut_off_while_its_owner_makes_progress(const peer_arguments& arguments)
@@ -315,8 +330,8 @@ void forked_meanwhile(const peer_arguments& arguments)
     });
 }
 
-// What role 0 has none left of when it gets the key.
-enum class shortage { descriptors, addresses };
+// What role 0 has none left of when it gets the key. The limit of regions is an option's.
+enum class shortage { descriptors, addresses, regions };
 
 rlimit limit_to_what_there_is(shortage of)
 {
@@ -348,10 +363,12 @@ void short_of(const peer_arguments& arguments, shortage of)
         if (arguments.plays(0)) {
             std::span<const std::byte> rest = keys;
             bytes got(length);
-            const rlimit before = limit_to_what_there_is(of);
+            const auto before = of != shortage::regions ? std::optional(limit_to_what_there_is(of)) : std::nullopt;
             {
                 const remote_key other(session.endpoint(), rest);
-                setrlimit(of == shortage::descriptors ? RLIMIT_NOFILE : RLIMIT_AS, &before);
+                if (before) {
+                    setrlimit(of == shortage::descriptors ? RLIMIT_NOFILE : RLIMIT_AS, &*before);
+                }
                 check_ok(get(session, got.data(), other), "get");
             }
             check(got == test_pattern(length, 1), "something else was got");
@@ -469,11 +486,13 @@ const scenario over_several("regions.several", [](const auto& with) { used_by_a_
 const scenario of_cut_file("regions.cut_off", cut_off);
 const scenario of_file_cut_in_progress("regions.cut_in_progress", cut_off_while_its_owner_makes_progress);
 const scenario of_cut_huge_pages("regions.huge_cut_off", cut_off_in_huge_pages);
+const scenario of_punched_huge_pages("regions.huge_punched", punched_in_huge_pages);
 const scenario of_released_memory("regions.released", released);
 const scenario with_fork("regions.forked", forked_meanwhile);
 const scenario without_descriptors("regions.no_descriptors",
                                    [](const auto& with) { short_of(with, shortage::descriptors); });
 const scenario without_addresses("regions.no_addresses", [](const auto& with) { short_of(with, shortage::addresses); });
+const scenario without_regions("regions.no_regions", [](const auto& with) { short_of(with, shortage::regions); });
 const scenario of_killed_initiator("regions.initiator_killed", initiator_killed);
 const scenario in_two_contexts("regions.two_contexts", two_contexts);
 
@@ -512,9 +531,11 @@ TEST_P(regions, in_huge_pages_of_a_file_are_used_by_a_peer_and_may_be_cut_off)
     }
     munmap(two_sides, 2 * memory_length);
     EXPECT_PAIR(config_for(GetParam(), "regions.huge", 6));
-    auto config                   = config_for(GetParam(), "regions.huge_cut_off", 1);
-    config.expected[0].any_output = true; // the failures are logged
-    EXPECT_PAIR(config);
+    for (const char* const name : {"regions.huge_cut_off", "regions.huge_punched"}) {
+        auto config                   = config_for(GetParam(), name, 1);
+        config.expected[0].any_output = true; // the failures are logged
+        EXPECT_PAIR(config) << name;
+    }
 }
 
 TEST_P(regions, that_are_released_while_a_peer_has_them_fail_its_operations)
@@ -544,6 +565,9 @@ TEST_P(regions, that_cannot_be_mapped_are_reached_by_messages)
             std::get<transport_set>(GetParam()).tls != nullptr; // TCP has no descriptor, too
         EXPECT_PAIR(config) << name;
     }
+    auto config = config_for(GetParam(), "regions.no_regions", 1);
+    config.variables.emplace_back("UCX_LAY_SHM_MAP_REGIONS", "0");
+    EXPECT_PAIR(config);
 }
 
 TEST_P(regions, keep_what_their_owner_writes_after_a_peer_was_killed)
