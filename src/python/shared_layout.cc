@@ -29,21 +29,25 @@ struct shape_key {
     }
 };
 
-// From the last dimension on, which is written first.
+// From the last dimension on, which is written first. Strides of an array without elements may be any numbers.
 shape_key key_of(const array& source)
 {
     shape_key key{.element_size = source.type().size};
+    if (std::ranges::contains(source.shape(), 0)) {
+        key.num_dims = 1;
+        return key;
+    }
     for (std::size_t i = source.shape().size(); i-- > 0;) {
         const auto count = source.shape()[i], stride = source.strides()[i];
         if (count == 1) {
             continue;
         }
-        if (key.num_dims == 0 && stride == key.element_size && count > 0) {
+        if (key.num_dims == 0 && stride == key.element_size) {
             key.element_size *= count; // a block of several elements
             continue;
         }
         const auto before = static_cast<std::size_t>(key.num_dims) - 1;
-        if (key.num_dims > 0 && stride == key.strides[before] * key.counts[before] && count > 0) {
+        if (key.num_dims > 0 && stride == key.strides[before] * key.counts[before]) {
             key.counts[before] *= count;
             continue;
         }

@@ -30,9 +30,16 @@ constexpr int rounds_of_spin = 64;
 constexpr std::uint32_t magic_of_addresses = 0x3164616c; // "lad1"
 constexpr std::uint32_t magic_of_keys      = 0x32796b6c; // "lky2"
 
-// UCP is not told how long a packed key is, and follows the numbers in it: 64 keys of domains of 255 bytes at most.
-// Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
-constexpr std::size_t longest_key = 32768;
+// UCP is not told how long an address or a packed key is, and follows the numbers in it: 64 keys of domains of 255
+// bytes at most. Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
+constexpr std::size_t longest_packed = 32768;
+
+std::string padded(std::string_view packed)
+{
+    std::string bytes(packed);
+    bytes.resize(packed.size() + longest_packed);
+    return bytes;
+}
 
 // In front of a key.
 struct key_header {
@@ -187,9 +194,10 @@ void worker::connect(const nb::bytes& address)
     if (_peer != nullptr) {
         raise(PyExc_ValueError, "address: there is a peer already");
     }
+    const std::string packed = padded(unsealed(magic_of_addresses, "address", address));
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address    = reinterpret_cast<const ucp_address_t*>(unsealed(magic_of_addresses, "address", address).data());
+    params.address    = reinterpret_cast<const ucp_address_t*>(packed.data());
     const std::scoped_lock guard(_lock);
     check_ucx(ucx().ep_create(_worker, &params, &_peer), "address: ucp_ep_create");
 }
@@ -363,10 +371,9 @@ std::string worker::pack_key(const window_object& shown)
 std::shared_ptr<ucp_rkey> worker::unpack_key(std::string_view bytes)
 {
     require_peer();
-    std::string packed(bytes);
-    packed.resize(std::max(packed.size(), longest_key));
-    ucp_rkey_h key      = nullptr;
-    ucs_status_t status = UCS_ERR_NOT_CONNECTED;
+    const std::string packed = padded(bytes);
+    ucp_rkey_h key           = nullptr;
+    ucs_status_t status      = UCS_ERR_NOT_CONNECTED;
     {
         const std::scoped_lock guard(_lock);
         if (is_open() && _peer != nullptr) { // another thread may have closed it

@@ -8,6 +8,7 @@ import random
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +26,14 @@ LONG = 1 << 18  # numbers: the peer reads them from the sender's array when it r
 os.environ.setdefault("UCX_RNDV_THRESH", "64k")  # also where UCX cannot let the kernel copy
 
 kept = []  # until the interpreter ends
+
+
+def sealed(magic, content):
+    """As the library does it (FNV-1a), whatever the content is."""
+    value = 0xcbf29ce484222325
+    for each in content:
+        value = (value ^ each) * 0x100000001b3 % 2**64
+    return struct.pack("<4sIQ", magic, len(content), value) + content
 
 
 def free_port():
@@ -98,7 +107,7 @@ def peer_quiet(peer):
     peer.exchange()
 
 
-peer_refused = peer_damaged = peer_child = peer_dropped = peer_quiet
+peer_refused = peer_damaged = peer_sealed_but_too_short = peer_child = peer_dropped = peer_quiet
 
 
 def peer_threads(peer):
@@ -496,6 +505,13 @@ class Connections(unittest.TestCase):
                 for wrong in (*damaged, *(text[:length] for length in range(len(text))), text + b"x", other):
                     with self.assertRaisesRegex(ValueError, f"^{name}: these {len(wrong)} bytes are no {name}"):
                         take(wrong)
+        self.peer.exchange()
+
+    def test_sealed_but_too_short(self):
+        """UCX is not told the length. AddressSanitizer sees a byte that is read behind it."""
+        self.assertEqual(sealed(b"lad1", self.peer._worker.address()[16:]), self.peer._worker.address())
+        with self.assertRaisesRegex(ValueError, "^address: ucp_ep_create"):
+            ul._core.Worker().connect(sealed(b"lad1", bytes(1)))
         self.peer.exchange()
 
     def test_dropped(self):

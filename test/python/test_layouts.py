@@ -26,6 +26,10 @@ class Layouts(unittest.TestCase):
         for shape in ((0,), (3, 0), (0, 2**40)):
             with self.subTest(shape=shape):
                 self.assertEqual(ul.layout_of(np.lib.stride_tricks.as_strided(np.zeros(1), shape)).packed_length, 0)
+        for shape, strides in (((0, 3), (8, 2**62)), ((2, 3, 0), (2**62, 2**62, 2**62))):
+            with self.subTest(shape=shape, strides=strides):
+                empty = np.lib.stride_tricks.as_strided(np.zeros(1), shape, strides)
+                self.assertEqual(ul.layout_of(empty).packed_length, 0)
 
     def test_of_a_broadcast_array_repeats_its_bytes(self):
         layout = ul.layout_of(np.broadcast_to(np.zeros(2, "u1"), (3, 2)))

@@ -96,12 +96,24 @@ inline std::vector<std::byte> address_of(ucp_worker_h worker)
     return bytes;
 }
 
+// Bytes for UCP that a peer may have sent. UCP is not told how long an address, a packed key or an exported handle is,
+// and follows the numbers in it: behind them there are zeros for what those numbers can say, so that nothing else is
+// read.
+inline std::vector<std::byte> padded(std::span<const std::byte> packed)
+{
+    constexpr std::size_t longest = 32768; // 64 keys of domains of 255 bytes at most
+    std::vector<std::byte> bytes(packed.size() + longest);
+    std::ranges::copy(packed, bytes.begin());
+    return bytes;
+}
+
 // params: of the endpoint, without its address.
 inline ucp_ep_h connect(ucp_worker_h worker, std::span<const std::byte> address, ucp_ep_params_t params = {})
 {
     params.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address = reinterpret_cast<const ucp_address_t*>(address.data());
-    ucp_ep_h made  = nullptr;
+    const auto bytes = padded(address);
+    params.address   = reinterpret_cast<const ucp_address_t*>(bytes.data());
+    ucp_ep_h made    = nullptr;
     check(ucp_ep_create(worker, &params, &made), "ucp_ep_create");
     return made;
 }
@@ -141,7 +153,7 @@ using key_handle = std::unique_ptr<ucp_rkey, destroy_key>;
 inline key_handle unpack_key(ucp_ep_h endpoint, std::span<const std::byte> packed)
 {
     ucp_rkey_h key = nullptr;
-    check(ucp_ep_rkey_unpack(endpoint, packed.data(), &key), "ucp_ep_rkey_unpack");
+    check(ucp_ep_rkey_unpack(endpoint, padded(packed).data(), &key), "ucp_ep_rkey_unpack");
     return key_handle(key);
 }
 

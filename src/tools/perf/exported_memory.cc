@@ -46,9 +46,10 @@ exported_memory exported_memory::receive(oob_socket& peer)
 
 imported_memory imported_memory::create(ucp_context_h context, const exported_memory& exported)
 {
+    const auto handle = tools::padded(exported.handle);
     ucp_mem_map_params_t params{};
     params.field_mask           = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER;
-    params.exported_memh_buffer = exported.handle.data();
+    params.exported_memh_buffer = handle.data();
     imported_memory made;
     made._context = context;
     check(ucp_mem_map(context, &params, &made._memh),

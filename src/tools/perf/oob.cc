@@ -30,8 +30,9 @@ constexpr std::array<char, 8> hello_magic{'U', 'C', 'X', 'L', 'P', 'E', 'R', 'F'
 // Increases with every change of the messages between the two sides.
 constexpr std::uint32_t protocol_version = 3;
 constexpr std::size_t max_failure_length = 4096;
-// The time limit of one read. A test may take long, but the peer shows its progress on the UCX side, not here.
-constexpr int greeting_timeout_ms = 10000;
+// The time limit of one read of the greeting. Later a test may take long: the peer shows its progress on the UCX side,
+// not here.
+constexpr timeval greeting_limit{.tv_sec = 10, .tv_usec = 0};
 constexpr std::chrono::milliseconds connect_patience{3000};
 constexpr std::chrono::milliseconds connect_pause{50};
 
@@ -227,12 +228,10 @@ errand oob_socket::greet(errand own)
 {
     const greeting mine{.magic = hello_magic, .version = protocol_version, .purpose = own};
     write(std::as_bytes(std::span(&mine, 1)));
-    pollfd poller{.fd = _fd.get(), .events = POLLIN, .revents = 0};
-    if (poll(&poller, 1, greeting_timeout_ms) == 0) {
-        give_up("{} connected but said nothing for {} s", _peer_name, greeting_timeout_ms / 1000);
-    }
     greeting theirs{};
+    set_read_limit(greeting_limit);
     read(std::as_writable_bytes(std::span(&theirs, 1)));
+    set_read_limit({});
     if (theirs.magic != hello_magic) {
         give_up("{} is not ucx_layout_perftest", _peer_name);
     }
@@ -349,12 +348,22 @@ void oob_socket::report_peer_failure(std::size_t length)
     throw peer_failure(fmt::format("{}: {}", _peer_name, text));
 }
 
+void oob_socket::set_read_limit(timeval limit)
+{
+    if (setsockopt(_fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0) {
+        give_up("setsockopt: {}", std::strerror(errno));
+    }
+}
+
 void oob_socket::read(std::span<std::byte> into)
 {
     while (!into.empty()) {
         const ssize_t got = recv(_fd.get(), into.data(), into.size(), 0);
         if (got == 0) {
             give_up("{} has closed the connection", _peer_name);
+        }
+        if (got < 0 && errno == EAGAIN) {
+            give_up("{} connected but did not say for {} s what it is", _peer_name, greeting_limit.tv_sec);
         }
         if (got < 0 && errno != EINTR) {
             give_up("{}: {}", _peer_name, std::strerror(errno));

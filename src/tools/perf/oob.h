@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/time.h>
+
 namespace ucxl::perf
 {
 
@@ -142,6 +144,7 @@ private:
 
     std::size_t receive_header(oob_kind kind, std::size_t max_length);
     void receive_exactly(oob_kind kind, std::span<std::byte> into);
+    void set_read_limit(timeval limit); // zeros: none
     void read(std::span<std::byte> into);
     void write(std::span<const std::byte> from);
     [[noreturn]] void report_peer_failure(std::size_t length);

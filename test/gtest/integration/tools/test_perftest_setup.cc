@@ -209,6 +209,20 @@ TEST(perftest_setup, announced_length_is_bounded)
     EXPECT_THAT(served.err, HasSubstr("announced a message of 1152921504606846976 bytes, the limit is 65536"));
 }
 
+// UCX is not told how long it is. AddressSanitizer sees a byte that is read behind it.
+TEST(perftest_setup, address_that_ends_too_soon_is_refused)
+{
+    const std::string port = free_port();
+    process server(program_path(tool), {"-p", port});
+    raw_client client(port);
+    client.greet(3);
+    client.send(frame{.kind = kind_address, .length = 1});
+    client.send(std::byte{0});
+    const outcome served = server.wait();
+    EXPECT_EQ(1, served.status);
+    EXPECT_THAT(served.err, HasSubstr("ucp_ep_create"));
+}
+
 TEST(perftest_setup, last_words_of_the_peer_cannot_control_the_terminal)
 {
     const std::string port = free_port();
