@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <set>
 
 #include <csignal>
 
@@ -45,6 +46,7 @@ result<described_memory> check(const message& asked, const region_table& regions
     }
     described_memory described{.layout = std::move(*layout), .bases = {}};
     std::uint64_t length = 0;
+    std::set<std::uint64_t> counted;
     for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
         const auto found = regions.find(asked.regions[source]);
         if (found == regions.end()) {
@@ -54,7 +56,9 @@ result<described_memory> check(const message& asked, const region_table& regions
             log_error("an agent asks for bytes outside of registered memory");
             return std::unexpected(UCS_ERR_OUT_OF_RANGE);
         }
-        length += found->second->info().length;
+        if (counted.insert(asked.regions[source]).second) {
+            length += found->second->info().length;
+        }
         described.bases.push_back(found->second->address());
         described.is_shared = described.is_shared && found->second->is_shared();
     }

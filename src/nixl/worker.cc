@@ -367,8 +367,10 @@ ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*h
 {
     auto& receiver = *static_cast<worker*>(self);
     try {
-        auto content = decode({static_cast<const char*>(data), length});
-        if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        // Of a rendezvous nothing is there yet but the sender's word how long it is.
+        const bool is_there = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+        auto content        = is_there ? decode({static_cast<const char*>(data), length}) : std::nullopt;
+        if (!content) {
             log_error("{} bytes that are no message were received", length);
         } else if (content->kind == message_kind::greeting) {
             receiver.handle_greeting(*content);

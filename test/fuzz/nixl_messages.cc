@@ -118,24 +118,39 @@ struct target_process {
     std::vector<own_window> windows; // by chosen length of the blocks
     heard_numbers heard;
     std::list<std::string> sent; // of the present input
+    std::list<void*> unended;    // requests of that
     std::uint64_t num_connections = 0;
 
     // Another one than in the last inputs: nothing of these is left.
     std::uint64_t instance() const { return 1000 + num_connections % num_instances; }
 
-    // What it sends stays until the next input.
-    void send(unsigned id, std::string header, std::string body)
+    // What it sends stays until the next input. A rendezvous sends the body only when the agent asks for it.
+    void send(unsigned id, std::string header, std::string body, bool is_rendezvous = false)
     {
         const std::string& kept_header = sent.emplace_back(std::move(header));
         const std::string& kept_body   = sent.emplace_back(std::move(body));
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-        param.flags        = UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER;
+        param.flags        = UCP_AM_SEND_FLAG_REPLY | (is_rendezvous ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER);
         const auto call    = ucp_am_send_nbx(to_agent, id, kept_header.data(), kept_header.size(), kept_body.data(),
                                              kept_body.size(), &param);
         if (UCS_PTR_IS_PTR(call)) {
-            ucp_request_free(call);
+            unended.push_back(call);
         }
+    }
+
+    // Of the present input.
+    void end_requests()
+    {
+        for (void* const each : unended) {
+            for (int round = 0; round < 1000 && ucp_request_check_status(each) == UCS_INPROGRESS; ++round) {
+                progress();
+            }
+            require(ucp_request_check_status(each) != UCS_INPROGRESS, "what was sent is taken or refused");
+            ucp_request_free(each);
+        }
+        unended.clear();
+        sent.clear();
     }
 
     target_process()
@@ -262,13 +277,15 @@ message some_message(reader& input, target_process& process)
 
 void send_something(reader& input, target_process& process)
 {
-    switch (input.byte() % 4) {
+    const std::uint8_t kind  = input.byte();
+    const bool is_rendezvous = kind >= 192;
+    switch (kind % 4) {
     case 0: {
         const data_header header{.sender = input.byte() % 8 == 0 ? input.number() : process.instance(),
                                  .window = input.number(),
                                  .offset = input.number(),
                                  .piece  = input.number_like(process.heard.piece)};
-        process.send(data_id, encode(header), input.text(input.number() % (2 * length)));
+        process.send(data_id, encode(header), input.text(input.number() % (2 * length)), is_rendezvous);
         break;
     }
     case 1: {
@@ -282,11 +299,11 @@ void send_something(reader& input, target_process& process)
             break; // with a key that may be another one
         }
         const bool is_data = input.byte() % 16 == 0;
-        process.send(is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes);
+        process.send(is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes, is_rendezvous);
         break;
     }
     default:
-        process.send(message_id, "", encode(some_message(input, process)));
+        process.send(message_id, "", encode(some_message(input, process)), is_rendezvous);
     }
 }
 
@@ -367,7 +384,7 @@ UCXL_FUZZ_TARGET(nixl_messages)
     process.disconnect();
     require_end_of(xfer, process);
     process.agent->take_notices();
-    process.sent.clear();
+    process.end_requests();
     for (const watched_region& each : process.regions) {
         fuzz::require(each.is_right_beside(), "memory beside a region does not change");
     }
