@@ -313,12 +313,11 @@ void target_memory::start(bool is_first) noexcept
         return;
     }
     // Other threads may be making windows of a session's communicators right now, which have to know all of this.
-    const bool own = is_first && can_take_part();
-    std::array<bool, one_pass::max_processes> all{};
-    static_assert(sizeof(bool) == 1);
+    const std::uint8_t own = is_first && can_take_part() ? 1 : 0;
+    std::array<std::uint8_t, one_pass::max_processes> all{};
     if (PMPI_Allgather(&own, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS) {
         for (std::size_t rank = 0; rank < all.size(); ++rank) {
-            takes_part[rank].store(all[rank], std::memory_order_relaxed);
+            takes_part[rank].store(all[rank] != 0, std::memory_order_relaxed);
         }
     }
 }

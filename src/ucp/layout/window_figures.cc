@@ -73,6 +73,12 @@ void set(process_figures::text& text, std::string_view value)
     }
 }
 
+// Other processes of the user can write the page. It may not end.
+std::string_view content_of(const process_figures::text& text)
+{
+    return {text.data(), strnlen(text.data(), text.size())};
+}
+
 process_figures copy_of(process_figures* page)
 {
     page_words words;
@@ -227,7 +233,7 @@ window_figures::domain_of_device::~domain_of_device()
 
 std::string printable(const process_figures::text& text)
 {
-    std::string shown(text.data(), strnlen(text.data(), text.size()));
+    std::string shown(content_of(text));
     std::ranges::replace_if(shown, [](char c) { return std::isprint(static_cast<unsigned char>(c)) == 0; }, '?');
     return shown;
 }
@@ -274,7 +280,7 @@ std::uint8_t window_figures::reason_like(std::string_view reason)
     const auto last       = reasons.end() - 1;
     const std::string own = without_numbers(reason.substr(0, sizeof(process_figures::text) - 1));
     const auto found      = std::find_if(reasons.begin(), last, [&](const process_figures::reason& known) {
-        return known.all == 0 || without_numbers(known.latest.data()) == own;
+        return known.all == 0 || without_numbers(content_of(known.latest)) == own;
     });
     set(found->latest, reason);
     change(found->all, 1);
@@ -334,7 +340,7 @@ void window_figures::remove(cached_window& window) noexcept
 process_figures::device* window_figures::device_named(std::string_view name)
 {
     auto& devices       = _page.load()->devices;
-    const auto has_name = [&](const auto& device) { return name == device.name.data(); };
+    const auto has_name = [&](const auto& device) { return name == content_of(device.name); };
     const auto is_free  = [](const auto& device) { return device.name[0] == 0; };
     const auto known    = std::ranges::find_if(devices, has_name);
     const auto found    = known != devices.end() ? known : std::ranges::find_if(devices, is_free);

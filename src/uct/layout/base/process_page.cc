@@ -67,7 +67,8 @@ owned_fd open_page_of(pid_t pid, const char* name)
         std::array<char, 128> target{};
         const ssize_t length = readlink(path.c_str(), target.data(), target.size());
         if (length > 0 && wanted == std::string_view(target.data(), static_cast<std::size_t>(length))) {
-            found = owned_fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+            // The process may have put a pipe there meanwhile, which nobody may ever open for writing.
+            found = owned_fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
             break;
         }
     }
