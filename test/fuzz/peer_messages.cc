@@ -129,9 +129,11 @@ void do_atomic(target_process& process, const message_choices& chosen, std::span
     if (!is_word || chosen.operation >= UCT_ATOMIC_OP_LAST || !is_ours(address, chosen.word, UCS_MEMORY_TYPE_HOST)) {
         return;
     }
-    const auto packed = expected_at(process, address, chosen.word);
+    const std::uint64_t awaited = chosen.kind < 128 ? 1 : 0; // whether the peer has a request for the result
+    const auto packed           = expected_at(process, address, chosen.word);
     const std::vector<std::byte> before(packed.begin(), packed.end());
-    deliver(process, "ATOMIC_REQ", abi::atomic_request{address, {nobody, 1}, chosen.word, chosen.operation}, body);
+    deliver(process, "ATOMIC_REQ", abi::atomic_request{address, {nobody, awaited}, chosen.word, chosen.operation},
+            body);
     if (packed.empty()) {
         return;
     }
