@@ -1,10 +1,13 @@
 #include "reader_section.h"
 
 #include <chrono>
+#include <climits>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,47 +90,48 @@ void enlist(reader_slot& slot)
     this_reader = &slot;
 }
 
-// Of a thread whose listed_slot has ended: handlers of exit() and destructors of keys may open sections, too.
-thread_local constinit bool has_ended         = false;
-thread_local constinit reader_slot* late_slot = nullptr; // stays in the list
+// A thread's slot is in the list from its first section to the end of the thread, which the destructor of a key tells:
+// destructors of other keys may open sections, too, also the first of the thread, and then those of thread_local
+// objects have run already. The C library repeats the round of such destructors while they set keys again.
+thread_local constinit reader_slot own_slot{};
+thread_local constinit unsigned num_rounds    = 0;
+thread_local constinit reader_slot* late_slot = nullptr; // of a thread in its last round; stays in the list
 
-// The slot of a thread, in the list from its first section to the end of the thread.
-class listed_slot
+void leave_list(void* /*slot*/)
 {
-public:
-    listed_slot() { enlist(_slot); }
-    ~listed_slot()
-    {
-        const std::lock_guard guard(list_lock());
-        (_slot.prev != nullptr ? _slot.prev->next : all_slots) = _slot.next;
-        if (_slot.next != nullptr) {
-            _slot.next->prev = _slot.prev;
-        }
-        this_reader = nullptr;
-        has_ended   = true;
+    const std::lock_guard guard(list_lock());
+    (own_slot.prev != nullptr ? own_slot.prev->next : all_slots) = own_slot.next;
+    if (own_slot.next != nullptr) {
+        own_slot.next->prev = own_slot.prev;
     }
-    listed_slot(const listed_slot&)            = delete;
-    listed_slot& operator=(const listed_slot&) = delete;
+    own_slot.next = own_slot.prev = nullptr;
+    this_reader                   = nullptr;
+    ++num_rounds;
+}
 
-    reader_slot& get() { return _slot; }
-
-private:
-    reader_slot _slot;
-};
+bool is_told_of_end()
+{
+    static const std::optional<pthread_key_t> key = [] {
+        pthread_key_t made{};
+        return pthread_key_create(&made, leave_list) == 0 ? std::optional(made) : std::nullopt;
+    }();
+    return key && num_rounds + 1 < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(*key, &own_slot) == 0;
+}
 
 } // namespace
 
 reader_slot& make_slot()
 {
-    if (has_ended) {
-        if (late_slot == nullptr) {
-            late_slot = new reader_slot;
-            enlist(*late_slot);
-        }
-        return *late_slot;
+    if (this_reader != nullptr) {
+        return *this_reader;
     }
-    static thread_local listed_slot own;
-    return own.get();
+    if (is_told_of_end()) {
+        enlist(own_slot);
+    } else {
+        late_slot = late_slot != nullptr ? late_slot : new reader_slot;
+        enlist(*late_slot);
+    }
+    return *this_reader;
 }
 
 } // namespace detail

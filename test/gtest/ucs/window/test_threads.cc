@@ -6,8 +6,10 @@
 #include "window_helpers.h"
 
 #include <chrono>
+#include <climits>
 #include <thread>
 
+#include <pthread.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -28,6 +30,26 @@ void run_in_threads(const std::function<void(unsigned)>& fn)
     for (std::thread& one : threads) {
         one.join();
     }
+}
+
+// Destructors of keys run after those of thread_local objects, and the next thread has the same addresses.
+TEST(reader_sections, that_a_thread_opens_first_at_its_end_are_not_waited_for_afterwards)
+{
+    static pthread_key_t key;
+    static constinit thread_local unsigned rounds = 0;
+    ASSERT_EQ(pthread_key_create(&key,
+                                 [](void* value) {
+                                     const reader_section section;
+                                     if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+                                         pthread_setspecific(key, value);
+                                     }
+                                 }),
+              0);
+    for (unsigned i = 0; i < 5; ++i) {
+        std::thread([] { pthread_setspecific(key, &key); }).join();
+        wait_for_readers(); // for ever, if the list leads in a circle
+    }
+    pthread_key_delete(key);
 }
 
 // What every window of the next test is bound to, so that a reader can see that what it found is whole.
