@@ -3,6 +3,7 @@
 #include "kernel_call.h"
 #include "settings.h"
 #include "small_file.h"
+#include "sys/resource_limit.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +11,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
@@ -27,12 +27,6 @@ constexpr std::size_t least_piece = std::size_t{64} << 20;
 std::size_t round_up(std::size_t length, std::size_t to)
 {
     return (length + to - 1) & ~(to - 1);
-}
-
-bool has_limit(decltype(RLIMIT_AS) resource, std::uint64_t needed)
-{
-    rlimit limit{};
-    return getrlimit(resource, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed);
 }
 
 // Then each page of a file in memory counts when it is touched, and too many are a SIGBUS there.

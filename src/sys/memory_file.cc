@@ -1,6 +1,7 @@
 #include "memory_file.h"
 
 #include "pages.h"
+#include "resource_limit.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -14,6 +15,10 @@ namespace ucxl
 
 result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals)
 {
+    if (has_limit(RLIMIT_FSIZE, length)) {
+        return fail(errc::no_memory,
+                    std::format("a file of {} bytes in memory is longer than RLIMIT_FSIZE allows (ulimit -f)", length));
+    }
     owned_fd file = above_standard_ones(owned_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
     if (!file || ftruncate(file.get(), static_cast<off_t>(length)) != 0 || fcntl(file.get(), F_ADD_SEALS, seals) != 0) {
         return fail(errc::no_memory, std::format("no file of {} bytes in memory: {}", length, std::strerror(errno)));

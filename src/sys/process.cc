@@ -44,11 +44,14 @@ std::string_view read_small(const char* path, small_text& buffer)
 
 std::uint64_t this_host()
 {
-    static const std::uint64_t host = [] {
+    static constinit std::atomic<std::uint64_t> known{0};
+    std::uint64_t host = known.load(std::memory_order_relaxed);
+    if (host == 0) {
         small_text buffer;
         const auto boot = read_small("/proc/sys/kernel/random/boot_id", buffer);
-        return boot.empty() ? 0 : hash_text(boot);
-    }();
+        host            = boot.empty() ? 0 : hash_text(boot);
+        known.store(host, std::memory_order_relaxed);
+    }
     return host;
 }
 
@@ -123,7 +126,8 @@ process_identity process_identity::own()
     // Asked of the system again only after a fork or a change of the user: a key is unpacked for every rendezvous. Each
     // thread asks for itself: callers hold locks, and fork would have to take one of this after all of them.
     static constinit thread_local process_identity known{};
-    if (known.pid != own_pid() || known.user != geteuid()) {
+    // And where it could not be asked, because no descriptor was free.
+    if (known.pid != own_pid() || known.user != geteuid() || known.start_time == 0) {
         known = ask_system();
     }
     return known;

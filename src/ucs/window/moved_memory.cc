@@ -6,6 +6,7 @@
 #include "sys/mapping.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
+#include "sys/resource_limit.h"
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@
 #include <span>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,8 +86,26 @@ std::optional<std::string> why_not_moved(const mapped_range& range)
 
 } // namespace
 
+// The system names the stack of the first thread only. Of those of others this one is known.
+bool is_on_own_stack(std::uintptr_t start, std::uintptr_t end)
+{
+    pthread_attr_t attributes;
+    void* stack        = nullptr;
+    std::size_t length = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return false;
+    }
+    const bool is_known = pthread_attr_getstack(&attributes, &stack, &length) == 0;
+    pthread_attr_destroy(&attributes);
+    const auto first = reinterpret_cast<std::uintptr_t>(stack);
+    return is_known && start < first + length && first < end;
+}
+
 std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t end)
 {
+    if (is_on_own_stack(start, end)) {
+        return std::format("the memory at {:#x} is a stack", start);
+    }
     std::uintptr_t at = start;
     for (const mapped_range& range : mapped_ranges_of(0, {start, end}, true)) {
         if (range.start > at) {
@@ -210,6 +230,9 @@ constexpr int privately = MAP_PRIVATE | MAP_FIXED;
 // What the memory holds, at the same offset of a file of its own. By system calls alone, as in make_private_in_child().
 owned_fd copy_to_file(const std::byte* start, std::uint64_t length, std::uint64_t offset)
 {
+    if (has_limit(RLIMIT_FSIZE, offset + length)) {
+        return {};
+    }
     owned_fd file(static_cast<int>(syscall(SYS_memfd_create, "ucx_layout", MFD_CLOEXEC)));
     for (std::uint64_t done = 0; file && done < length;) {
         const long count = syscall(SYS_pwrite64, file.get(), start + done, length - done, offset + done);

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace
@@ -51,6 +52,22 @@ TEST(memory_file, gives_back_what_was_written_and_nothing_behind_its_end)
     ASSERT_TRUE(read_all(*file, 14, read));
     EXPECT_EQ(read, written);
     EXPECT_FALSE(read_all(*file, 15, read));
+}
+
+// The system would end the process (SIGXFSZ).
+TEST(memory_file, refuses_a_length_beyond_the_limit_of_files)
+{
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit short_ones{4096, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &short_ones), 0);
+    const auto fits = make_memory_file("ucx_layout_test", 4096, F_SEAL_SHRINK);
+    const auto file = make_memory_file("ucx_layout_test", 4097, F_SEAL_SHRINK);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_TRUE(fits.has_value());
+    ASSERT_FALSE(file.has_value());
+    EXPECT_EQ(file.error().code, errc::no_memory);
+    EXPECT_NE(file.error().message.find("RLIMIT_FSIZE"), std::string::npos);
 }
 
 TEST(memory_file, refuses_a_length_that_no_file_has)

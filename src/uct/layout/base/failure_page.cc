@@ -44,11 +44,10 @@ void* make_page()
 
 failure_page* own_failure_page() noexcept
 {
-    own_page& own         = the_page();
-    const pid_t pid       = own_pid();
-    failure_page* present = own.page.load(std::memory_order_acquire);
-    if (present != nullptr && own.owner.load(std::memory_order_relaxed) == pid) {
-        return present;
+    own_page& own   = the_page();
+    const pid_t pid = own_pid();
+    if (own.owner.load(std::memory_order_acquire) == pid) {
+        return own.page.load(std::memory_order_relaxed);
     }
     const std::lock_guard guard(own.lock);
     if (own.page.load() != nullptr && own.owner.load() == pid) {
@@ -61,16 +60,16 @@ failure_page* own_failure_page() noexcept
     auto* const created = new (memory) failure_page{};
     created->num_kinds  = num_failure_kinds;
     created->magic      = failure_page::form;
-    own.owner.store(pid, std::memory_order_relaxed);
-    own.page.store(created, std::memory_order_release);
+    // Last, so that nobody takes the page of the parent for that of this process.
+    own.page.store(created, std::memory_order_relaxed);
+    own.owner.store(pid, std::memory_order_release);
     return created;
 }
 
 const failure_page* known_failure_page() noexcept
 {
-    const own_page& own               = the_page();
-    const failure_page* const present = own.page.load(std::memory_order_acquire);
-    return own.owner.load(std::memory_order_relaxed) == own_pid() ? present : nullptr;
+    const own_page& own = the_page();
+    return own.owner.load(std::memory_order_acquire) == own_pid() ? own.page.load(std::memory_order_relaxed) : nullptr;
 }
 
 failure_counts read_failure_page(const failure_page* page)

@@ -61,8 +61,7 @@ own_page& the_page()
 
 bool is_present(const own_page& own)
 {
-    return own.page.load(std::memory_order_acquire) != nullptr &&
-           own.owner.load(std::memory_order_relaxed) == own_pid();
+    return own.owner.load(std::memory_order_acquire) == own_pid();
 }
 
 // Null only without memory for it: then nobody sees the figures.
@@ -77,8 +76,9 @@ memory_page* make_or_find() noexcept
                 return nullptr;
             }
             made->form = memory_page::current_form;
-            own.owner.store(own_pid(), std::memory_order_relaxed);
-            own.page.store(made, std::memory_order_release);
+            // Last, so that nobody takes the page of the parent for that of this process.
+            own.page.store(made, std::memory_order_relaxed);
+            own.owner.store(own_pid(), std::memory_order_release);
         }
     }
     return own.page.load(std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 #include "record_file.h"
 
 #include "sys/memory_file.h"
+#include "sys/resource_limit.h"
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +45,14 @@ result<void> record_file::grow(std::uint64_t more)
     if (!has_descriptor()) {
         return fail(errc::no_memory, "the descriptor of the file for remote keys was closed");
     }
-    if (fallocate(_file.get(), 0, static_cast<off_t>(_length), static_cast<off_t>(more)) != 0) {
+    if (has_limit(RLIMIT_FSIZE, _length + more)) {
+        return fail(errc::no_memory, "the file for remote keys would be longer than RLIMIT_FSIZE allows (ulimit -f)");
+    }
+    int status = 0;
+    do {
+        status = fallocate(_file.get(), 0, static_cast<off_t>(_length), static_cast<off_t>(more));
+    } while (status != 0 && errno == EINTR);
+    if (status != 0) {
         return fail(errc::no_memory, std::format("no room for remote keys: {}", std::strerror(errno)));
     }
     _pages = UCXL_TRY(owned_mapping::map(_length + more, PROT_READ | PROT_WRITE, MAP_SHARED, _file.get(), 0));

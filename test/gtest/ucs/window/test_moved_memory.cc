@@ -21,6 +21,7 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -187,6 +188,7 @@ TEST(moved_memory, is_refused_where_it_cannot_be_right)
     ASSERT_EQ(0, madvise(erased.start(), length, MADV_WIPEONFORK));
     says(erased.start(), length, "MADV_WIPEONFORK");
     says(static_cast<std::byte*>(__builtin_frame_address(0)), 1, "stack");
+    std::thread([&] { says(static_cast<std::byte*>(__builtin_frame_address(0)), 1, "stack"); }).join();
     const auto shared = must(region::allocate(length, {}));
     says(shared->start(), length, "shared already");
     says(reinterpret_cast<std::byte*>(16), length, "nothing is mapped");
