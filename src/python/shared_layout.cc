@@ -106,23 +106,37 @@ ucp_layout_attr_t shared_layout::query(std::uint64_t fields) const
 
 ucp_layout_overlap_t shared_layout::overlap() const
 {
-    std::call_once(_is_overlap_known, [&] {
-        if (const auto found = _handle.query(UCP_LAYOUT_ATTR_FIELD_OVERLAP)) {
-            _overlap = found->overlap;
+    if (_is_overlap_known.load(std::memory_order_acquire)) {
+        return *_overlap;
+    }
+    const std::scoped_lock guard(_computing);
+    if (!_overlap) {
+        const auto found = _handle.query(UCP_LAYOUT_ATTR_FIELD_OVERLAP);
+        if (!found) {
+            return UCP_LAYOUT_OVERLAP_MAYBE;
         }
-    });
-    return _overlap;
+        _overlap = found->overlap;
+        _is_overlap_known.store(true, std::memory_order_release);
+    }
+    return *_overlap;
 }
 
 const ucx_layout::plan* shared_layout::plan() const
 {
-    std::call_once(_is_compiled, [&] {
+    if (_is_compiled.load(std::memory_order_acquire)) {
+        return &*_plan;
+    }
+    const std::scoped_lock guard(_computing);
+    if (!_plan) {
         const error_text text; // who asked raises the error
-        if (auto compiled = ucx_layout::plan::create(_handle)) {
-            _plan.emplace(std::move(*compiled));
+        auto compiled = ucx_layout::plan::create(_handle);
+        if (!compiled) {
+            return nullptr;
         }
-    });
-    return _plan ? &*_plan : nullptr;
+        _plan.emplace(std::move(*compiled));
+        _is_compiled.store(true, std::memory_order_release);
+    }
+    return &*_plan;
 }
 
 shared_layout_ptr layout_of_array(const array& source)

@@ -6,6 +6,7 @@
 
 #include "array.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,7 +28,7 @@ public:
     // UCP_LAYOUT_ATTR_FIELD_*; some of them visit all blocks.
     ucp_layout_attr_t query(std::uint64_t fields) const;
 
-    // Computed once. Any thread may ask, with the GIL or without it.
+    // Computed once; MAYBE if memory was missing. Any thread may ask, with the GIL or without it.
     ucp_layout_overlap_t overlap() const;
     // Compiled once; null if memory was missing.
     const ucx_layout::plan* plan() const;
@@ -36,9 +37,11 @@ private:
     ucx_layout::layout _handle;
     ucp_layout_attr_t _attributes{};
     std::vector<extent> _bounds;
-    mutable std::once_flag _is_overlap_known, _is_compiled;
-    mutable ucp_layout_overlap_t _overlap = UCP_LAYOUT_OVERLAP_MAYBE;
+    // Set under the lock, once they could be computed.
+    mutable std::mutex _computing;
+    mutable std::optional<ucp_layout_overlap_t> _overlap;
     mutable std::optional<ucx_layout::plan> _plan;
+    mutable std::atomic<bool> _is_overlap_known{false}, _is_compiled{false};
 };
 
 using shared_layout_ptr = std::shared_ptr<const shared_layout>;

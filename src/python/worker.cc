@@ -498,9 +498,13 @@ void worker::wait(const operation* awaited, double seconds, int socket)
 
 void worker::leave()
 {
+    // In a child of fork() the lock may be that of a thread of the parent.
+    if (!_process.is_here()) {
+        return;
+    }
     const without_gil released;
     const std::scoped_lock guard(_lock);
-    if (!_process.is_here() || !is_open()) {
+    if (!is_open()) {
         return;
     }
     const auto limit    = clock::now() + std::chrono::seconds(1);

@@ -107,7 +107,8 @@ def peer_quiet(peer):
     peer.exchange()
 
 
-peer_refused = peer_damaged = peer_sealed_but_too_short = peer_child = peer_dropped = peer_quiet
+peer_refused = peer_damaged = peer_child = peer_dropped = peer_quiet
+peer_sealed_but_too_short = peer_connected_with_itself = peer_quiet
 
 
 def peer_threads(peer):
@@ -232,6 +233,11 @@ def peer_children_of_threads(peer):
         peer.exchange()
         peer.send(np.zeros(8))
         peer.exchange()
+
+
+def peer_children_while_bytes_flow(peer):
+    for _ in range(1500):
+        peer.send(COLUMNS)
 
 
 class Connections(unittest.TestCase):
@@ -456,6 +462,26 @@ class Connections(unittest.TestCase):
         thread.join()
         self.peer.exchange()
 
+    def test_children_while_bytes_flow(self):
+        """What a child does at its end, as any program, waits for no lock of a thread of its parent."""
+        def receive():
+            there = np.zeros((1000, 8))
+            for _ in range(1500):
+                self.peer.recv(there)
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        while thread.is_alive():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                signal.alarm(5)
+                ul._connection._leave()
+                os._exit(0)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        thread.join()
+
     async def wait_for(self, request):
         await request
 
@@ -512,6 +538,18 @@ class Connections(unittest.TestCase):
         self.assertEqual(sealed(b"lad1", self.peer._worker.address()[16:]), self.peer._worker.address())
         with self.assertRaisesRegex(ValueError, "^address: ucp_ep_create"):
             ul._core.Worker().connect(sealed(b"lad1", bytes(1)))
+        self.peer.exchange()
+
+    def test_connected_with_itself(self):
+        """As the system may connect a client while nobody listens (simultaneous open)."""
+        def itself(*_):
+            end = socket.socket()
+            end.bind(("localhost", 0))
+            end.connect(end.getsockname())
+            return end
+
+        with unittest.mock.patch("socket.create_connection", itself), self.assertRaises(ConnectionRefusedError):
+            ul.connect("localhost", 1, timeout=0.1)
         self.peer.exchange()
 
     def test_dropped(self):

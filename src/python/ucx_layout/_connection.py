@@ -1,5 +1,7 @@
 """Two processes that exchange arrays over UCX: listen() in one of them, connect() in the other one."""
 import atexit
+import errno
+import os
 import select
 import socket
 import struct
@@ -191,8 +193,8 @@ class Connection:
             until = time.monotonic() + _CLOSE
             while time.monotonic() < until and not self._is_readable():
                 self._worker.wait(None, 0.1, self._control.fileno())
-        except (OSError, RuntimeError):
-            pass  # the peer has gone, or this is a child of the process that has the connection
+        except (OSError, RuntimeError, ValueError):
+            pass  # the peer has gone, another thread closed it, or this is a child of the process that has it
         finally:
             self._worker.close()
             self._control.close()
@@ -335,7 +337,13 @@ def connect(host: str, port: int, timeout: float = 30.0) -> Connection:
     until = time.monotonic() + timeout
     while True:
         try:
-            return Connection(socket.create_connection((host, port), max(0.1, until - time.monotonic())))
+            control = socket.create_connection((host, port), max(0.1, until - time.monotonic()))
+            # A client is given a port by the system. While nobody listens, that may be the one it connects to: it is
+            # connected with itself then (RFC 9293, simultaneous open).
+            if control.getsockname() == control.getpeername():
+                control.close()
+                raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+            return Connection(control)
         except ConnectionRefusedError:
             if time.monotonic() >= until:
                 raise
