@@ -39,6 +39,14 @@ struct connection {
     std::uint8_t min_rnr_timer    = 12;
 };
 
+// Without atomics on a device that has none: the kernel refuses such a queue pair.
+inline unsigned remote_access_of(ibv_context* device)
+{
+    ibv_device_attr attributes{};
+    worked(ibv_query_device(device, &attributes), "ibv_query_device");
+    return attributes.atomic_cap != IBV_ATOMIC_NONE ? remote_access : remote_access & ~IBV_ACCESS_REMOTE_ATOMIC;
+}
+
 // From RESET to RTS, between ports of one network.
 inline void connect_queue_pair(ibv_qp* queue_pair, const connection& to)
 {
@@ -47,7 +55,7 @@ inline void connect_queue_pair(ibv_qp* queue_pair, const connection& to)
     ibv_qp_attr next{};
     next.qp_state        = IBV_QPS_INIT;
     next.port_num        = 1;
-    next.qp_access_flags = remote_access | IBV_ACCESS_LOCAL_WRITE;
+    next.qp_access_flags = remote_access_of(queue_pair->context) | IBV_ACCESS_LOCAL_WRITE;
     worked(ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
            "INIT");
     next                    = {};

@@ -122,12 +122,14 @@ std::uint32_t log_reads(std::uint32_t reads)
     return reads == 0 ? 0 : static_cast<std::uint32_t>(std::bit_width(reads - 1));
 }
 
-void set_access(modify_mailbox& input, const qp_object& queue_pair, const ib_uverbs_modify_qp& request)
+// As the kernel's driver does it: with any reads, atomics are refused on a device that has none.
+int set_access(device_file& file, modify_mailbox& input, const qp_object& queue_pair,
+               const ib_uverbs_modify_qp& request)
 {
     const bool changes_access = (request.attr_mask & IBV_QP_ACCESS_FLAGS) != 0;
     const bool changes_reads  = (request.attr_mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0;
     if (!changes_access && !changes_reads) {
-        return;
+        return 0;
     }
     const std::uint32_t reads = changes_reads ? request.max_dest_rd_atomic : queue_pair.responder_reads;
     std::uint32_t access      = (changes_access ? request.qp_access_flags : queue_pair.access) & access_mask;
@@ -138,10 +140,18 @@ void set_access(modify_mailbox& input, const qp_object& queue_pair, const ib_uve
     input.set(context, prm::qpc::rre, (access & IB_UVERBS_ACCESS_REMOTE_READ) != 0 ? 1 : 0);
     input.set(context, prm::qpc::rwe, (access & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0 ? 1 : 0);
     if ((access & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) {
+        device_caps caps;
+        if (const int error = caps.query(file, prm::cap_page::general); error != 0) {
+            return error;
+        }
+        if (caps.general().get(prm::hca_cap::atomic) == 0) {
+            return EOPNOTSUPP;
+        }
         input.set(context, prm::qpc::rae, 1);
         input.set(context, prm::qpc::atomic_mode, prm::atomic_mode::up_to_8b);
     }
     input.set(context, prm::qpc::log_rra_max, log_reads(reads));
+    return 0;
 }
 
 // The attributes that are copied to a field.
@@ -217,7 +227,9 @@ int change(device_file& file, const qp_object& queue_pair, const ib_uverbs_modif
         set_path(input, request.dest);
     }
     set_plain_fields(input, request);
-    set_access(input, queue_pair, request);
+    if (const int error = set_access(file, input, queue_pair, request); error != 0) {
+        return error;
+    }
     if (const int error = set_message_size(file, input, queue_pair, request); error != 0) {
         return error;
     }

@@ -57,9 +57,11 @@ bool has_room(ibv_qp* qp)
     return ibv_post_send(qp, &too_large, &refused) != ENOMEM;
 }
 
-bool has_link_layer_addresses(const ibv_port_attr& port)
+// Whether an address of the link layer (LID) is not enough: with RoCE there is none, and the ports of virtual functions
+// may ask for more (IBV_QPF_GRH_REQUIRED, ibv_modify_qp(3)).
+bool needs_global_address(const ibv_port_attr& port)
 {
-    return port.link_layer == IBV_LINK_LAYER_INFINIBAND;
+    return port.link_layer != IBV_LINK_LAYER_INFINIBAND || (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
 }
 
 } // namespace
@@ -195,7 +197,8 @@ result<void> bind_queue::connect(ibv_qp* qp) const
     ibv_qp_attr attr{};
     attr.qp_state        = IBV_QPS_INIT;
     attr.port_num        = _port;
-    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    attr.qp_access_flags |= _atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0; // the kernel refuses it where there are none
     int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0) {
         return fail_errno("the bind queue to INIT", error);
@@ -208,7 +211,7 @@ result<void> bind_queue::connect(ibv_qp* qp) const
     attr.min_rnr_timer      = 12;
     attr.ah_attr.port_num   = _port;
     attr.ah_attr.dlid       = port.lid;
-    if (!has_link_layer_addresses(port)) {
+    if (needs_global_address(port)) {
         attr.ah_attr.is_global     = 1;
         attr.ah_attr.grh.hop_limit = 1;
         ibv_gid& address           = attr.ah_attr.grh.dgid;
