@@ -1,6 +1,9 @@
 #include "progress_thread.h"
 
+#include "log.h"
+
 #include <chrono>
+#include <new>
 
 namespace ucxl::nixl
 {
@@ -43,11 +46,21 @@ progress_thread::~progress_thread()
     _thread.join();
 }
 
+bool progress_thread::make_progress() noexcept
+{
+    try {
+        return _worker.progress();
+    } catch (const std::bad_alloc&) {
+        log_error("no memory to make progress");
+        return false;
+    }
+}
+
 void progress_thread::run()
 {
     auto last_busy = clock::now();
     while (!_is_over.load(std::memory_order_relaxed)) {
-        const bool is_busy = _worker.progress();
+        const bool is_busy = make_progress();
         const auto now     = clock::now();
         last_busy          = is_busy ? now : last_busy;
         const auto pause   = pause_after(now - last_busy);

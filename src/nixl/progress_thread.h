@@ -22,6 +22,7 @@ public:
 
 private:
     void run();
+    bool make_progress() noexcept; // whether something happened
 
     worker& _worker;
     std::atomic<bool> _is_over{false};

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <new>
 
 namespace ucxl::nixl
 {
@@ -25,7 +26,11 @@ void end(void* request, ucs_status_t status, void* begun)
 {
     const std::unique_ptr<operation> ended(static_cast<operation*>(begun));
     ucx()->request_free(request);
-    ended->then(status);
+    try {
+        ended->then(status);
+    } catch (const std::bad_alloc&) {
+        log_error("no memory to tell another agent the end of a piece");
+    }
 }
 
 void end_received(void* request, ucs_status_t status, std::size_t /*length*/, void* begun)
@@ -89,9 +94,14 @@ ucs_status_t worker::receive_data(void* self, const void* header, std::size_t he
     }
     const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     const std::span bytes(static_cast<const std::byte*>(data), length); // only named by a rendezvous
-    const bool goes_on = content->window != 0 ? receiver.take_data(*content, bytes, is_rendezvous, param->reply_ep)
-                                              : receiver.take_fetched(*content, bytes, is_rendezvous);
-    return goes_on ? UCS_INPROGRESS : UCS_OK;
+    try {
+        const bool goes_on = content->window != 0 ? receiver.take_data(*content, bytes, is_rendezvous, param->reply_ep)
+                                                  : receiver.take_fetched(*content, bytes, is_rendezvous);
+        return goes_on ? UCS_INPROGRESS : UCS_OK;
+    } catch (const std::bad_alloc&) {
+        log_error("no memory to take {} bytes of another agent", length);
+        return UCS_OK;
+    }
 }
 
 // Into a window of this agent. Whether UCX still needs the data.
@@ -158,11 +168,17 @@ bool worker::take_fetched(const data_header& header, std::span<const std::byte> 
         return false;
     }
     awaited->is_in_ucx = true;
-    return receive_rendezvous(_worker, data, static_cast<std::byte*>(to.buffer.address) + awaited->offset,
-                              to.buffer.memh(), [awaited](ucs_status_t ended) {
-                                  awaited->note(ended);
-                                  awaited->is_in_ucx = false;
-                              }) == UCS_INPROGRESS;
+    try {
+        return receive_rendezvous(_worker, data, static_cast<std::byte*>(to.buffer.address) + awaited->offset,
+                                  to.buffer.memh(), [awaited](ucs_status_t ended) {
+                                      awaited->note(ended);
+                                      awaited->is_in_ucx = false;
+                                  }) == UCS_INPROGRESS;
+    } catch (const std::bad_alloc&) {
+        awaited->is_in_ucx = false;
+        awaited->note(UCS_ERR_NO_MEMORY);
+        return false;
+    }
 }
 
 void worker::await_answer(const std::shared_ptr<piece>& to, const peer& answerer)
