@@ -19,6 +19,9 @@ struct exported_header {
 
 exported_memory exported_memory::create(ucp_mem_h memh, std::uint64_t address, std::uint64_t length)
 {
+    if (memh == nullptr) {
+        tools::give_up("the method registers no memory that could be exported");
+    }
     const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
                                         .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
     void* buffer              = nullptr;

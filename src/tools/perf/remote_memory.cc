@@ -17,6 +17,9 @@ struct key_header {
 
 void remote_memory::send(oob_socket& peer, ucp_context_h context, const exposed_memory& own)
 {
+    if (own.memh == nullptr) {
+        tools::give_up("the method registers no memory that {} could reach", peer.peer_name());
+    }
     peer.send_with(oob_kind::key, key_header{.address = own.address, .slot_distance = own.slot_distance},
                    tools::pack_key(context, own.memh));
 }

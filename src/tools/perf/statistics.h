@@ -26,7 +26,7 @@ private:
     static std::size_t index_of(std::uint64_t ticks);
     static std::uint64_t upper_end(std::size_t index);
 
-    std::vector<std::uint32_t> _counts = std::vector<std::uint32_t>(num_classes);
+    std::vector<std::uint64_t> _counts = std::vector<std::uint64_t>(num_classes);
 };
 
 double median(std::vector<double> values);
