@@ -203,11 +203,13 @@ bool can_take_part()
             PMPI_Win_create_keyval(copy_none<MPI_Win>, forget, &keyval, nullptr) == MPI_SUCCESS);
 }
 
-// The same for all processes of the communicator.
+// The same for all processes of the communicator. Without MPI_Init none does, and MPI may have no MPI_COMM_WORLD:
+// MPICH 5 ends a job of sessions that names it.
 bool all_take_part(MPI_Comm comm, int number)
 {
     MPI_Group group{}, world{};
-    if (number > static_cast<int>(takes_part.size()) || PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
+    if (!library::has_world() || number > static_cast<int>(takes_part.size()) ||
+        PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
         return false;
     }
     std::array<int, one_pass::max_processes> ranks{}, in_world{};
