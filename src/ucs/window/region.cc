@@ -189,12 +189,13 @@ void region::withdraw() const noexcept
 {
     if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved) {
         make_private(_start, _length, fd_if_there(), _file_offset);
+        _is_private.store(true, std::memory_order_release); // a fork in between leaves the child to do it
     }
 }
 
 bool region::is_moved() const noexcept
 {
-    return _origin == region_origin::moved && !is_withdrawn();
+    return _origin == region_origin::moved && !_is_private.load(std::memory_order_acquire);
 }
 
 void region::take_memory_from_parent() const noexcept
@@ -208,6 +209,7 @@ void region::withdraw_what_was_taken() const noexcept
 {
     if (is_moved()) {
         _is_withdrawn.store(true);
+        _is_private.store(true);
     }
 }
 

@@ -101,7 +101,7 @@ public:
 private:
     region() = default;
     result<void> keep(owned_fd file);
-    bool is_moved() const noexcept; // and was not withdrawn
+    bool is_moved() const noexcept; // and is not private again
     int fd_if_there() const noexcept { return _file.is_there() ? _file.get() : -1; }
 
     mutable kept_fd _file;
@@ -112,6 +112,7 @@ private:
     std::uint64_t _file_offset = 0;
     bool _keeps_its_memory     = true;
     mutable std::atomic<bool> _is_withdrawn{false};
+    mutable std::atomic<bool> _is_private{false}; // of memory that was moved: after it was withdrawn
 };
 
 // The regions of the process. It holds none of them: one that ended is not found any more. Any thread.
