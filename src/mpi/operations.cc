@@ -2,6 +2,7 @@
 
 #include "requests.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +16,7 @@ struct operation_table {
     std::mutex lock;
     pending_operations all;
     std::uint64_t last_number = 0;
+    std::size_t next_look     = 64; // number of operations at which all are looked at
 };
 
 // Not destroyed at exit: other threads may still be in MPI.
@@ -76,9 +78,19 @@ void operations::add(pending_operations&& one) noexcept
     pending_operations done; // released after the lock
     const std::lock_guard guard(table().lock);
     auto& all = table().all;
-    // Those that ended with their requests.
-    while (!all.empty() && all.front().ending_calls == 0 && all.front().moved->is_done()) {
+    // Those that ended with their requests. In front there may be one that is not complete before a flush.
+    const auto is_over = [](const pending_operation& each) { return each.ending_calls == 0 && each.moved->is_done(); };
+    while (!all.empty() && is_over(all.front())) {
         done.splice(done.end(), all, all.begin());
+    }
+    if (all.size() >= table().next_look) {
+        for (auto each = all.begin(); each != all.end();) {
+            const auto current = each++;
+            if (is_over(*current)) {
+                done.splice(done.end(), all, current);
+            }
+        }
+        table().next_look = std::max<std::size_t>(64, 2 * all.size());
     }
     one.front().number = ++table().last_number;
     all.splice(all.end(), one);
