@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -72,10 +74,28 @@ void stay_on_one_processor()
 
 } // namespace
 
-// The first thread-local object of a thread ends last: other ones take steps when they end.
+// The last that a thread does: thread-local objects take steps when they end, and so do destructors of other keys, in
+// all rounds of these but the last one.
 struct end_of_strand {
-    ~end_of_strand()
+    static pthread_key_t key()
     {
+        static const pthread_key_t only_one = [] {
+            pthread_key_t made{};
+            require_of_test(pthread_key_create(&made, end_round) == 0, "no key can be made");
+            return made;
+        }();
+        return only_one;
+    }
+    static void set(std::uintptr_t rounds_left)
+    {
+        require_of_test(pthread_setspecific(key(), reinterpret_cast<void*>(rounds_left)) == 0, "a key cannot be set");
+    }
+    static void end_round(void* rounds_left)
+    {
+        if (const auto left = reinterpret_cast<std::uintptr_t>(rounds_left); left > 1) {
+            set(left - 1);
+            return;
+        }
         is_strand = false;
         only->end_running();
     }
@@ -117,8 +137,7 @@ void scheduler::run_fiber()
 
 void* scheduler::run_thread(void* own)
 {
-    thread_local end_of_strand last;
-    static_cast<void>(&last);
+    end_of_strand::set(PTHREAD_DESTRUCTOR_ITERATIONS);
     auto& mine = *static_cast<strand*>(own);
     wait_for(mine.turn);
     is_strand = true;
