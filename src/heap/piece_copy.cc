@@ -1,13 +1,13 @@
 #include "piece_copy.h"
 
 #include "kernel_call.h"
+#include "sys/resource_limit.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 namespace ucxl::heap
@@ -153,8 +153,7 @@ bool piece_copy::copy_to_memory(std::byte* start, const own_file& file, std::uin
 // A file takes no addresses here, and in the child those of the piece.
 bool piece_copy::copy_to_file(const own_file& file, std::uint64_t file_offset)
 {
-    rlimit longest{};
-    if (!file.is_open() || getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur < _length) {
+    if (!file.is_open() || has_limit(RLIMIT_FSIZE, _length)) {
         return false;
     }
     _fd              = static_cast<int>(call(SYS_memfd_create, "ucx_layout_heap_copy", MFD_CLOEXEC));

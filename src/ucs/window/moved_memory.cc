@@ -84,8 +84,6 @@ std::optional<std::string> why_not_moved(const mapped_range& range)
     return std::nullopt;
 }
 
-} // namespace
-
 // The system names the stack of the first thread only. Of those of others this one is known.
 bool is_on_own_stack(std::uintptr_t start, std::uintptr_t end)
 {
@@ -100,6 +98,8 @@ bool is_on_own_stack(std::uintptr_t start, std::uintptr_t end)
     const auto first = reinterpret_cast<std::uintptr_t>(stack);
     return is_known && start < first + length && first < end;
 }
+
+} // namespace
 
 std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t end)
 {

@@ -109,7 +109,7 @@ void leave_list(void* /*slot*/)
     ++num_rounds;
 }
 
-bool is_told_of_end()
+bool watches_end_of_thread()
 {
     static const std::optional<pthread_key_t> key = [] {
         pthread_key_t made{};
@@ -125,7 +125,7 @@ reader_slot& make_slot()
     if (this_reader != nullptr) {
         return *this_reader;
     }
-    if (is_told_of_end()) {
+    if (watches_end_of_thread()) {
         enlist(own_slot);
     } else {
         late_slot = late_slot != nullptr ? late_slot : new reader_slot;

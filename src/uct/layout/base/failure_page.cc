@@ -50,7 +50,7 @@ failure_page* own_failure_page() noexcept
         return own.page.load(std::memory_order_relaxed);
     }
     const std::lock_guard guard(own.lock);
-    if (own.page.load() != nullptr && own.owner.load() == pid) {
+    if (own.owner.load() == pid) {
         return own.page.load();
     }
     void* const memory = make_page();

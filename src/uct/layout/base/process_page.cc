@@ -2,12 +2,12 @@
 
 #include "sys/kept_fd.h"
 #include "sys/memory_file.h"
-#include "sys/resource_limit.h"
 
 #include <array>
 #include <atomic>
 #include <format>
 #include <fstream>
+#include <new>
 #include <string>
 
 #include <dirent.h>
@@ -92,24 +92,22 @@ bool has_library(pid_t pid)
 } // namespace
 
 void* make_process_page(const char* name, std::size_t length) noexcept
-{
-    if (has_limit(RLIMIT_FSIZE, length)) {
-        return nullptr;
-    }
-    owned_fd file = above_standard_ones(owned_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+try {
     // Sealed, so that nobody who opens the file can shrink it.
-    if (!file || ftruncate(file.get(), static_cast<off_t>(length)) != 0 ||
-        fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    auto file = make_memory_file(name, length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    if (!file) {
         return nullptr;
     }
     // By a system call: UCX watches mmap() by a handler of its own, whose locks may be those of another thread of the
     // parent in a child of fork().
-    const long mapped = syscall(SYS_mmap, nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    const long mapped = syscall(SYS_mmap, nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0);
     if (mapped == -1) {
         return nullptr;
     }
-    keep_open(std::move(file));
+    keep_open(std::move(*file));
     return reinterpret_cast<void*>(mapped);
+} catch (const std::bad_alloc&) {
+    return nullptr;
 }
 
 process_page_state read_process_page(pid_t pid, const char* name, std::uint64_t form, std::span<std::uint64_t> words)
