@@ -32,6 +32,16 @@ bool is_inside(const ucx_layout::layout& layout, std::uint32_t source, const reg
     return bounds && bounds->true_lb >= 0 && static_cast<std::uint64_t>(bounds->true_ub) <= region.length;
 }
 
+// Of those that it names, each once. All of them are in the table.
+std::uint64_t length_of_regions(const message& asked, const region_table& regions)
+{
+    std::uint64_t length = 0;
+    for (const std::uint64_t id : std::set(asked.regions.begin(), asked.regions.end())) {
+        length += regions.at(id)->info().length;
+    }
+    return length;
+}
+
 result<described_memory> check(const message& asked, const region_table& regions)
 {
     auto layout = ucx_layout::layout::deserialize(std::as_bytes(std::span(asked.bytes)));
@@ -45,8 +55,6 @@ result<described_memory> check(const message& asked, const region_table& regions
         return std::unexpected(UCS_ERR_INVALID_PARAM);
     }
     described_memory described{.layout = std::move(*layout), .bases = {}};
-    std::uint64_t length = 0;
-    std::set<std::uint64_t> counted;
     for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
         const auto found = regions.find(asked.regions[source]);
         if (found == regions.end()) {
@@ -56,13 +64,11 @@ result<described_memory> check(const message& asked, const region_table& regions
             log_error("an agent asks for bytes outside of registered memory");
             return std::unexpected(UCS_ERR_OUT_OF_RANGE);
         }
-        if (counted.insert(asked.regions[source]).second) {
-            length += found->second->info().length;
-        }
         described.bases.push_back(found->second->address());
         described.is_shared = described.is_shared && found->second->is_shared();
     }
-    if (asked.length > shown_windows::unlimited_length && asked.length / shown_windows::max_repeats > length) {
+    if (asked.length > shown_windows::unlimited_length &&
+        asked.length / shown_windows::max_repeats > length_of_regions(asked, regions)) {
         log_error("an agent asks for a window of more than 16 times as many bytes as its regions have");
         return std::unexpected(UCS_ERR_EXCEEDS_LIMIT);
     }
