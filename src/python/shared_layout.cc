@@ -106,37 +106,18 @@ ucp_layout_attr_t shared_layout::query(std::uint64_t fields) const
 
 ucp_layout_overlap_t shared_layout::overlap() const
 {
-    if (_is_overlap_known.load(std::memory_order_acquire)) {
-        return *_overlap;
-    }
-    const std::scoped_lock guard(_computing);
-    if (!_overlap) {
-        const auto found = _handle.query(UCP_LAYOUT_ATTR_FIELD_OVERLAP);
-        if (!found) {
-            return UCP_LAYOUT_OVERLAP_MAYBE;
-        }
-        _overlap = found->overlap;
-        _is_overlap_known.store(true, std::memory_order_release);
-    }
-    return *_overlap;
+    const auto* const known = _overlap.get([&] {
+        return _handle.query(UCP_LAYOUT_ATTR_FIELD_OVERLAP).transform([](const auto& found) { return found.overlap; });
+    });
+    return known != nullptr ? *known : UCP_LAYOUT_OVERLAP_MAYBE;
 }
 
 const ucx_layout::plan* shared_layout::plan() const
 {
-    if (_is_compiled.load(std::memory_order_acquire)) {
-        return &*_plan;
-    }
-    const std::scoped_lock guard(_computing);
-    if (!_plan) {
+    return _plan.get([&] {
         const error_text text; // who asked raises the error
-        auto compiled = ucx_layout::plan::create(_handle);
-        if (!compiled) {
-            return nullptr;
-        }
-        _plan.emplace(std::move(*compiled));
-        _is_compiled.store(true, std::memory_order_release);
-    }
-    return &*_plan;
+        return ucx_layout::plan::create(_handle);
+    });
 }
 
 shared_layout_ptr layout_of_array(const array& source)

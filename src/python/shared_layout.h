@@ -5,11 +5,9 @@
 #pragma once
 
 #include "array.h"
+#include "made_once.h"
 
-#include <atomic>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
 namespace ucxl::python
@@ -37,11 +35,8 @@ private:
     ucx_layout::layout _handle;
     ucp_layout_attr_t _attributes{};
     std::vector<extent> _bounds;
-    // Set under the lock, once they could be computed.
-    mutable std::mutex _computing;
-    mutable std::optional<ucp_layout_overlap_t> _overlap;
-    mutable std::optional<ucx_layout::plan> _plan;
-    mutable std::atomic<bool> _is_overlap_known{false}, _is_compiled{false};
+    made_once<ucp_layout_overlap_t> _overlap;
+    made_once<ucx_layout::plan> _plan;
 };
 
 using shared_layout_ptr = std::shared_ptr<const shared_layout>;
