@@ -175,65 +175,58 @@ TEST(perftest_setup, server_may_use_a_layout_of_its_own)
     EXPECT_THAT(served.out, HasSubstr("strided(2,16,40)"));
 }
 
-TEST(perftest_setup, stranger_on_the_port_is_refused)
+// What a server says that gives up because of what a client does.
+std::string refusal_of(void (*client_does)(raw_client& client))
 {
     const std::string port = free_port();
     process server(program_path(tool), {"-p", port});
     raw_client client(port);
-    client.send(std::array<char, 16>{"GET / HTTP/1.1\n"});
+    client_does(client);
     const outcome served = server.wait();
     EXPECT_EQ(1, served.status);
-    EXPECT_THAT(served.err, HasSubstr("is not ucx_layout_perftest"));
+    return served.err;
+}
+
+TEST(perftest_setup, stranger_on_the_port_is_refused)
+{
+    EXPECT_THAT(refusal_of([](raw_client& client) { client.send(std::array<char, 16>{"GET / HTTP/1.1\n"}); }),
+                HasSubstr("is not ucx_layout_perftest"));
 }
 
 TEST(perftest_setup, other_version_is_refused)
 {
-    const std::string port = free_port();
-    process server(program_path(tool), {"-p", port});
-    raw_client client(port);
-    client.greet(99);
-    const outcome served = server.wait();
-    EXPECT_EQ(1, served.status);
-    EXPECT_THAT(served.err, HasSubstr("speaks version 99 of the set-up protocol"));
+    EXPECT_THAT(refusal_of([](raw_client& client) { client.greet(99); }),
+                HasSubstr("speaks version 99 of the set-up protocol"));
 }
 
 TEST(perftest_setup, announced_length_is_bounded)
 {
-    const std::string port = free_port();
-    process server(program_path(tool), {"-p", port});
-    raw_client client(port);
-    client.greet(3);
-    client.send(frame{.kind = kind_address, .length = std::uint64_t{1} << 60});
-    const outcome served = server.wait();
-    EXPECT_EQ(1, served.status);
-    EXPECT_THAT(served.err, HasSubstr("announced a message of 1152921504606846976 bytes, the limit is 65536"));
+    EXPECT_THAT(refusal_of([](raw_client& client) {
+                    client.greet(3);
+                    client.send(frame{.kind = kind_address, .length = std::uint64_t{1} << 60});
+                }),
+                HasSubstr("announced a message of 1152921504606846976 bytes, the limit is 65536"));
 }
 
 // UCX is not told how long it is. AddressSanitizer sees a byte that is read behind it.
 TEST(perftest_setup, address_that_ends_too_soon_is_refused)
 {
-    const std::string port = free_port();
-    process server(program_path(tool), {"-p", port});
-    raw_client client(port);
-    client.greet(3);
-    client.send(frame{.kind = kind_address, .length = 1});
-    client.send(std::byte{0});
-    const outcome served = server.wait();
-    EXPECT_EQ(1, served.status);
-    EXPECT_THAT(served.err, HasSubstr("ucp_ep_create"));
+    EXPECT_THAT(refusal_of([](raw_client& client) {
+                    client.greet(3);
+                    client.send(frame{.kind = kind_address, .length = 1});
+                    client.send(std::byte{0});
+                }),
+                HasSubstr("ucp_ep_create"));
 }
 
 TEST(perftest_setup, last_words_of_the_peer_cannot_control_the_terminal)
 {
-    const std::string port = free_port();
-    process server(program_path(tool), {"-p", port});
-    raw_client client(port);
-    client.greet(3);
-    client.send(frame{.kind = kind_failed, .length = 8});
-    client.send(std::array<char, 8>{'\033', '[', '2', 'J', 'b', 'y', 'e', '\n'});
-    const outcome served = server.wait();
-    EXPECT_EQ(1, served.status);
-    EXPECT_THAT(served.err, HasSubstr("?[2Jbye?"));
+    EXPECT_THAT(refusal_of([](raw_client& client) {
+                    client.greet(3);
+                    client.send(frame{.kind = kind_failed, .length = 8});
+                    client.send(std::array<char, 8>{'\033', '[', '2', 'J', 'b', 'y', 'e', '\n'});
+                }),
+                HasSubstr("?[2Jbye?"));
 }
 
 class perftest_peer_death : public testing::TestWithParam<const char*>
